@@ -57,10 +57,10 @@ class Config:
         if _on_server(facts):
             return []
         source = facts["source"]
-        own = list(source.values()) if isinstance(source, dict) else [source]
+        paths = list(source.values()) if isinstance(source, dict) else [source]
         shared = [p["source"] for p in facts.get("public", {}).values()]
-        named = [place["path"] if isinstance(place, dict) else place for place in (*own, *shared)]
-        return [_located(self.folder, str(place)) for place in named]
+        files = [place["path"] if isinstance(place, dict) else place for place in (*paths, *shared)]
+        return [_located(self.folder, str(place)) for place in files]
 
     def tables(self, name: str) -> list[str]:
         """Return the names of the tables of a dataset, protected and public."""
@@ -104,9 +104,15 @@ def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = 
             f"it contains: {', '.join(sorted(declared)) or 'nothing'}",
             fix="declare each dataset in its own section, such as [datasets.visits]",
         )
-    place = declared.get("ledger")
+    ledger_path = declared.get("ledger")
     base = Path(folder)
-    ledger = None if place is None else str(place) if "://" in str(place) else str(base / str(place))
+    ledger = (
+        None
+        if ledger_path is None
+        else str(ledger_path)
+        if "://" in str(ledger_path)
+        else str(base / str(ledger_path))
+    )
     for each, facts in declared["datasets"].items():
         _check(each, facts)
     return Config(base, ledger, declared["datasets"])
@@ -127,10 +133,10 @@ def open_config(path: str | os.PathLike[str] = "tacit.toml") -> Config:
     return read_config(text, file.parent, name=file.name)
 
 
-def _no_config(what: str) -> TacitError:
+def _no_config(reason: str) -> TacitError:
     return TacitError(
         "bad-parameter",
-        what,
+        reason,
         why="this file declares who is protected, what is public and the budget",
         fix="tacit init visits.csv --unit patient_id",
     )
@@ -218,15 +224,15 @@ def _check_engine(name: str, facts: Any) -> None:
             fix=f'under [datasets.{name}]: engine = "postgresql://localhost/hospital"',
         )
     source = facts["source"]
-    written = _WRITTEN_AS & set(facts)
+    reading_facts = _WRITTEN_AS & set(facts)
     if _on_server(facts) and (
-        written
+        reading_facts
         or any(isinstance(place, dict) for place in (source.values() if isinstance(source, dict) else ()))
     ):
         raise TacitError(
             "bad-parameter",
             f"{name!r} is on a server, but its declaration says how a file is written"
-            + (f": {', '.join(sorted(written))}" if written else ""),
+            + (f": {', '.join(sorted(reading_facts))}" if reading_facts else ""),
             why="a server's tables have types",
             fix="remove what says how files are written; write the names of tables",
         )
@@ -237,30 +243,30 @@ def _on_server(facts: Any) -> bool:
     return str(facts.get("engine", "")).startswith(("postgresql://", "postgres://"))
 
 
-def _located(folder: Path, written: str) -> Path | str:
+def _located(folder: Path, path: str) -> Path | str:
     """Return where a file is: a path from the config's folder, or an address in object storage."""
-    return written if is_remote(written) else folder / written
+    return path if is_remote(path) else folder / path
 
 
 def _wrong_facts(name: str, facts: Any) -> TacitError:
     """Say which facts of a dataset are unknown or missing."""
     if not isinstance(facts, dict):
-        what = f"[datasets.{name}] must be a table, got {facts!r}"
+        problem = f"[datasets.{name}] must be a table, got {facts!r}"
     elif unknown := sorted(set(facts) - _KNOWN):
-        what = f"[datasets.{name}] has unknown facts: {', '.join(unknown)}"
+        problem = f"[datasets.{name}] has unknown facts: {', '.join(unknown)}"
     else:
-        what = f"[datasets.{name}] lacks {' and '.join(sorted({'source', 'unit'} - set(facts)))}"
+        problem = f"[datasets.{name}] lacks {' and '.join(sorted({'source', 'unit'} - set(facts)))}"
     return TacitError(
         "bad-parameter",
-        what,
+        problem,
         why="every dataset declares source, unit and budget",
         fix=f"declare only these facts: {', '.join(sorted(_KNOWN))}",
     )
 
 
 def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -> TableDataset:
-    apart = {"source", "unit", "budget", "public", "blocks", *_WRITTEN_AS}
-    rest = {k: v for k, v in facts.items() if k not in apart}
+    read_elsewhere = {"source", "unit", "budget", "public", "blocks", *_WRITTEN_AS}
+    rest = {k: v for k, v in facts.items() if k not in read_elsewhere}
     source = facts["source"]
     places: Any = (
         {t: _place(folder, s, facts) for t, s in source.items()}
@@ -284,17 +290,17 @@ def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -
     )
 
 
-def _place(folder: Path, written: Any, facts: Any) -> object:
+def _place(folder: Path, source: Any, facts: Any) -> object:
     """Read where a table is: a path, and for a CSV file how it is written (else as the dataset says)."""
-    own = written if isinstance(written, dict) else {"path": written}
+    place = source if isinstance(source, dict) else {"path": source}
     if _on_server(facts):
-        return str(own["path"])
-    path = _located(folder, str(own["path"]))
+        return str(place["path"])
+    path = _located(folder, str(place["path"]))
     if isinstance(path, str):
         return path
-    how = {k: v for k in _WRITTEN_AS if (v := own.get(k, facts.get(k))) is not None}
+    how = {k: v for k in _WRITTEN_AS if (v := place.get(k, facts.get(k))) is not None}
     is_csv = path.suffix.lower() in {".csv", ".tsv"}
-    return csv_file(path, **how) if is_csv or set(own) & _WRITTEN_AS else path
+    return csv_file(path, **how) if is_csv or set(place) & _WRITTEN_AS else path
 
 
 def _budget(name: str, parts: Any) -> Budget:
@@ -306,24 +312,24 @@ def _budget(name: str, parts: Any) -> Budget:
         raise error.but(fix=fix) from None
 
 
-def _blocks(name: str, written: Any) -> Blocks | None:
+def _blocks(name: str, blocks: Any) -> Blocks | None:
     """Read a partition: what the data is divided by, or ``{by = "day", per_unit = 1}``."""
-    if written is None:
+    if blocks is None:
         return None
-    parts = {"by": written} if isinstance(written, str) else written
+    parts = {"by": blocks} if isinstance(blocks, str) else blocks
     if not isinstance(parts, dict) or not {"by"} <= set(parts) <= {"by", "per_unit"}:
         raise TacitError(
             "bad-parameter",
-            f"the blocks of {name!r} must name what the data is divided by, got {written!r}",
+            f"the blocks of {name!r} must name what the data is divided by, got {blocks!r}",
             fix=f'under [datasets.{name}]: blocks = "day"',
         )
     return Blocks(**parts)
 
 
-def _unit(written: Any) -> Unit:
+def _unit(unit: Any) -> Unit:
     """Read a unit: a column, an empty text for single rows, or ``{column = "patient_id", per = "day"}``."""
-    if written == "":
+    if unit == "":
         return Unit.row()
-    if isinstance(written, dict) and set(written) == {"column", "per"}:
-        return Unit(written["column"], per=written["per"])
-    return Unit(written)
+    if isinstance(unit, dict) and set(unit) == {"column", "per"}:
+        return Unit(unit["column"], per=unit["per"])
+    return Unit(unit)

@@ -97,8 +97,10 @@ class Consortium:
     def ask(self, question: Callable[[TableDataset], Query]) -> ConsortiumQuery:
         """Ask every member the same question, written as a function of a dataset."""
         queries = tuple(question(m) for m in self.members)
-        first = queries[0]
-        return ConsortiumQuery(first.dataset, first.kind, first.arguments, consortium=self, queries=queries)
+        example = queries[0]
+        return ConsortiumQuery(
+            example.dataset, example.kind, example.arguments, consortium=self, queries=queries
+        )
 
     def sql(self, query: str) -> ConsortiumQuery:
         """Ask every member the same question in SQL; tables are named as in each member."""
@@ -113,10 +115,14 @@ class Consortium:
         return self._rows().with_columns(**columns)
 
     def group_by(
-        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+        self,
+        *by: str | Expr,
+        keys: KeysGiven = None,
+        missing: MissingKeys = "drop",
+        **expressions: Expr | str,
     ) -> ConsortiumGroups:
         """Group by columns; the keys are public and the same in every member."""
-        return self._rows().group_by(*by, keys=keys, missing=missing, **named)
+        return self._rows().group_by(*by, keys=keys, missing=missing, **expressions)
 
     def agg(self, **aggregates: Aggregate) -> ConsortiumQuery:
         """Aggregate all rows of all members into one line."""
@@ -124,16 +130,20 @@ class Consortium:
 
     def plan_from(self, document: Mapping[str, JSON]) -> Plan[AnswerTable]:
         """Rebuild a plan of this consortium from the document that `Plan.to_json` returned."""
-        given: Any = document
+        plan_document: Any = document
         identities = [member.identity.document() for member in self.members]
         plan: Plan[AnswerTable] | None = None
         try:
-            requests = given["request"] if given["dataset"] == identities else []
-            asked = [read_member(member, one) for member, one in zip(self.members, requests, strict=True)]
-            plan = planned_together(asked, disjoint=self.disjoint)
+            requests = plan_document["request"] if plan_document["dataset"] == identities else []
+            questions = [read_member(member, one) for member, one in zip(self.members, requests, strict=True)]
+            plan = planned_together(questions, disjoint=self.disjoint)
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
             plan = None
-        if plan is None or plan.hash != given.get("plan") or given.get("schema") != PLAN_SCHEMA:
+        if (
+            plan is None
+            or plan.hash != plan_document.get("plan")
+            or plan_document.get("schema") != PLAN_SCHEMA
+        ):
             raise TacitError(
                 "plan-differs",
                 "the plan does not belong to these datasets with these public facts",
@@ -162,11 +172,16 @@ class ConsortiumRows:
         return ConsortiumRows(self.consortium, lambda member: self.of(member).with_columns(**columns))
 
     def group_by(
-        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+        self,
+        *by: str | Expr,
+        keys: KeysGiven = None,
+        missing: MissingKeys = "drop",
+        **expressions: Expr | str,
     ) -> ConsortiumGroups:
         """Group by columns; the keys are public and the same in every member."""
         return ConsortiumGroups(
-            self.consortium, lambda member: self.of(member).group_by(*by, keys=keys, missing=missing, **named)
+            self.consortium,
+            lambda member: self.of(member).group_by(*by, keys=keys, missing=missing, **expressions),
         )
 
     def agg(self, **aggregates: Aggregate) -> ConsortiumQuery:
@@ -239,13 +254,13 @@ class ConsortiumQuery(Query):
         """
         parts = 1 if self.consortium.disjoint else len(self.queries)
         small = rational("delta", delta, zero=True) / parts
-        paid = zip(self._each("epsilon", epsilon, parts), self._each("rho", rho, parts), strict=True)
+        budgets = zip(self._each("epsilon", epsilon, parts), self._each("rho", rho, parts), strict=True)
         goals = [
             Goal.read(
                 epsilon=own, rho=own_rho, delta=small, within=within, confidence=confidence, size=size,
                 weights=weights, takes=self.kind.takes,
             )
-            for own, own_rho in paid
+            for own, own_rho in budgets
         ]  # fmt: skip
         members = [
             (member, query.question, goal, query.post)
@@ -253,14 +268,14 @@ class ConsortiumQuery(Query):
         ]
         return planned_together(members, disjoint=self.consortium.disjoint)
 
-    def _each(self, name: str, given: PerMember, parts: int) -> list[Number | None]:
+    def _each(self, name: str, amount: PerMember, parts: int) -> list[Number | None]:
         """Return what each member pays."""
         names = [member.name for member in self.consortium.members]
-        if isinstance(given, Mapping):
+        if isinstance(amount, Mapping):
             example = f"{name}={dict.fromkeys(names, 0.5)}"
-            numbers = Mapped("numbers by member", example, tuple(names), whole=True).read(name, given)
+            numbers = Mapped("numbers by member", example, tuple(names), whole=True).read(name, amount)
             return [numbers[member] for member in names]
-        if isinstance(given, Sequence):
+        if isinstance(amount, Sequence):
             n = len(names)
-            return Listed("numbers", str([0.5] * n), least=n, most=n).read(name, given)
-        return [None if given is None else rational(name, given) / parts] * len(names)
+            return Listed("numbers", str([0.5] * n), least=n, most=n).read(name, amount)
+        return [None if amount is None else rational(name, amount) / parts] * len(names)

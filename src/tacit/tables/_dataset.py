@@ -77,8 +77,8 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
             return ""
 
     def __getitem__(self, table: str) -> Rows:
-        found = self.tables.get(table)
-        if found is None or found.key is not None:
+        declared = self.tables.get(table)
+        if declared is None or declared.key is not None:
             if table in self.columns:
                 raise column_as_table(table)
             protected = sorted(n for n, t in self.tables.items() if t.key is None)
@@ -87,7 +87,7 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
                 f"there is no protected table {table!r}",
                 fix=Choose(tuple(protected), given=str(table)),
             )
-        return Rows(self, Scan(found, self.limits.rows_of(table)), self.limits)
+        return Rows(self, Scan(declared, self.limits.rows_of(table)), self.limits)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -106,9 +106,9 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         """Add or redefine columns; see `Rows.with_columns`."""
         return self[self.main].with_columns(**columns)
 
-    def select(self, *names: str, **made: Expr | str) -> Rows:
+    def select(self, *names: str, **expressions: Expr | str) -> Rows:
         """Keep or rename columns; see `Rows.select`."""
-        return self[self.main].select(*names, **made)
+        return self[self.main].select(*names, **expressions)
 
     def join(
         self, other: Rows | str, on: str | Expr | None = None, *, how: How = "inner", rows: int | None = None
@@ -125,10 +125,14 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         return self[self.main].limit(**limits)
 
     def group_by(
-        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+        self,
+        *by: str | Expr,
+        keys: KeysGiven = None,
+        missing: MissingKeys = "drop",
+        **expressions: Expr | str,
     ) -> GroupedRows:
         """Group by columns; see `Rows.group_by`."""
-        return self[self.main].group_by(*by, keys=keys, missing=missing, **named)
+        return self[self.main].group_by(*by, keys=keys, missing=missing, **expressions)
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows; see `Rows.agg`.
@@ -184,8 +188,10 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         able = [name for name in protected if rows is None or self.limits.allows(name, rows)]
         changed = self[(able or protected)[0]].limit(**limits).limits
         if rows is not None:
-            own = {name: rows if name in able else self.limits.rows_of(name) for name in protected}
-            changed = replace(changed, of_tables=tuple(sorted(own.items())))
+            limits_of_tables = {
+                name: rows if name in able else self.limits.rows_of(name) for name in protected
+            }
+            changed = replace(changed, of_tables=tuple(sorted(limits_of_tables.items())))
         return replace(self, limits=changed)
 
     def prepare(self) -> None:
@@ -282,8 +288,8 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         from tacit.tables.questions._limit_advice import cut_note
 
         note = cut_note(self, release)
-        kept = tuple(one for one in self.noted if one.meaning != note.meaning)
-        return replace(self, noted=(*kept, note))
+        others = tuple(one for one in self.noted if one.meaning != note.meaning)
+        return replace(self, noted=(*others, note))
 
     def public_facts(self) -> dict[str, JSON]:
         """Return everything that planning needs, as a JSON document: from it, `open_facts` opens the dataset.

@@ -149,19 +149,21 @@ class InventedTables:
     def pair(self) -> TablePair:
         """Invent two neighbours, and compare the exact integers of every step."""
         others = [(name, self._own(name)) for name in range(_UNITS)]
-        one, other = self._own(_UNITS), self._own(_UNITS + 1)
+        unit, other = self._own(_UNITS), self._own(_UNITS + 1)
         replaced = self._identity.adjacency == "replace"
         shared = {t: [row for _, rows in others for row in rows[t]] for t in self._tables}
         public = {name: self._looked_up(table) for name, table in self._public.items()}
-        sides = (one, other if replaced else {t: [] for t in self._tables})
-        first, second = (
+        sides = (unit, other if replaced else {t: [] for t in self._tables})
+        first_engine, second_engine = (
             self._on({t: self._mixed(shared[t], own[t]) for t in self._tables} | public) for own in sides
         )
         changes: list[StepChange] = []
-        for subject, who in zip(self._subjects, self._who, strict=True):
-            changes += _changes(subject, who, first, second)
-        here, there = (tuple(one.on(engine) for one in self._subjects) for engine in (first, second))
-        return TablePair(here, there, tuple(changes), one, other if replaced else {})
+        for subject, contributed in zip(self._subjects, self._who, strict=True):
+            changes += _changes(subject, contributed, first_engine, second_engine)
+        before, after = (
+            tuple(unit.on(engine) for unit in self._subjects) for engine in (first_engine, second_engine)
+        )
+        return TablePair(before, after, tuple(changes), unit, other if replaced else {})
 
     def _on(self, rows: Mapping[str, InventedRows]) -> Any:
         """Return an engine with these rows; the exact integers are computed once and kept."""
@@ -169,15 +171,15 @@ class InventedTables:
         owner = self._identity.unit.columns
         places = {}
         for name, table in (self._tables | self._public).items():
-            columns, place = self._columns(table), f"{name} {next(self._numbers)}"
+            columns, path = self._columns(table), f"{name} {next(self._numbers)}"
             typed = ", ".join(f"{quote(c)} {_TYPES[k]}" for c, k in columns.items())
-            database.execute(f"CREATE TABLE {quote(place)} ({typed})")
+            database.execute(f"CREATE TABLE {quote(path)} ({typed})")
             if rows[name]:
                 marks = f"({', '.join('?' * len(columns))})"
                 lines = ", ".join([marks] * len(rows[name]))
                 values = [value for row in rows[name] for value in row]
-                database.execute(f"INSERT INTO {quote(place)} VALUES {lines}", values)  # noqa: S608
-            source = read_source((database, place))
+                database.execute(f"INSERT INTO {quote(path)} VALUES {lines}", values)  # noqa: S608
+            source = read_source((database, path))
             public = table.key is not None
             places[name] = SourceTable(source, *((None,) if public else (owner, grid_columns(table.facts))))
         return _Kept(DuckDB(places, key=_SECRET, snapshot=None))
@@ -195,11 +197,11 @@ class InventedTables:
         """Return the columns of a table with their kinds: declared, or as the question reads them."""
         owner = () if table.key is not None else self._identity.unit.columns
         names = dict.fromkeys((*owner, *(table.columns or table.facts)))
-        found = {}
+        facts = {}
         for name in names:
             fact = table.facts.get(name)
-            found[name] = (fact.kind if fact is not None else None) or self._kinds.get(name) or "text"
-        return found
+            facts[name] = (fact.kind if fact is not None else None) or self._kinds.get(name) or "text"
+        return facts
 
     def _own(self, unit: int) -> dict[str, InventedRows]:
         """Invent the rows of one unit: in half of the cases all of them are equal, where extremes occur."""
@@ -207,10 +209,10 @@ class InventedTables:
         for name, table in self._tables.items():
             columns, many = self._columns(table), self._pick(self._most + 1)
             same = self._pick(2) == 0
-            first = self._row(unit, columns, table.facts)
-            rows[name] = [first if same else self._row(unit, columns, table.facts) for _ in range(many)]
+            row = self._row(unit, columns, table.facts)
+            rows[name] = [row if same else self._row(unit, columns, table.facts) for _ in range(many)]
             if self._identity.unit.kind == "row":
-                rows[name] = rows[name] or [first]
+                rows[name] = rows[name] or [row]
         return rows
 
     def _looked_up(self, table: Table) -> InventedRows:
@@ -231,18 +233,20 @@ class InventedTables:
 
     def _values(self, kind: str, fact: Fact | None) -> Sequence[object]:
         keys = [] if fact is None else list(fact.keys or ())
-        known = [value for value in (*keys, *self._constants) if _fits(value, kind)]
+        candidates = [value for value in (*keys, *self._constants) if _fits(value, kind)]
         if kind == "boolean":
             return (True, False, None)
         if kind == "text":
-            return (*known, *known, *_TEXTS, None)
+            return (*candidates, *candidates, *_TEXTS, None)
         if kind == "date":
-            days = [day + timedelta(days=d) for day in _dates(known) for d in (-1, 0, 1)]
+            days = [day + timedelta(days=d) for day in _dates(candidates) for d in (-1, 0, 1)]
             return (*days, *_DAYS, None)
         ends = [] if fact is None or fact.bounds is None else [_float(end) for end in fact.bounds]
-        near = [one + move for value in known for one in [_float(value)] for move in (-1.0, 0.0, 1.0)]
+        neighbours = [
+            one + move for value in candidates for one in [_float(value)] for move in (-1.0, 0.0, 1.0)
+        ]
         beyond = [math.nextafter(end, way) for end in ends for way in (-math.inf, math.inf)]
-        return (*ends, *ends, *ends, sum(ends) / 2, *near, *beyond, *_NUMBERS, None)
+        return (*ends, *ends, *ends, sum(ends) / 2, *neighbours, *beyond, *_NUMBERS, None)
 
     def _mixed(self, rows: InventedRows, more: InventedRows) -> InventedRows:
         """Put rows among others: no operator may depend on positions."""
@@ -252,13 +256,13 @@ class InventedTables:
         return mixed
 
 
-def _changes(subject: RowsSubject, who: Contribution, *engines: Any) -> list[StepChange]:
+def _changes(subject: RowsSubject, contribution: Contribution, *engines: Any) -> list[StepChange]:
     """Compare the exact integers of every statistic, of all units, on two engines."""
-    exact, asked = [], replace(subject.asked, sample=None)
+    exact, question = [], replace(subject.asked, sample=None)
     for engine in engines:
         with engine.transaction() as data:
-            exact.append(exact_integers(data, asked, subject.statistics))
-    found = []
+            exact.append(exact_integers(data, question, subject.statistics))
+    changes = []
     for statistic in subject.statistics:
         a, b = (_placed(subject, one.get(statistic, {})) for one in exact)
         blank = [0] * statistic.size
@@ -267,23 +271,23 @@ def _changes(subject: RowsSubject, who: Contribution, *engines: Any) -> list[Ste
             for key in a.keys() | b.keys()
             for x, y in zip(a.get(key, blank), b.get(key, blank), strict=True)
         ]
-        l1, squared = statistic.sensitivity(who)
-        found.append(
+        l1, squared = statistic.sensitivity(contribution)
+        changes.append(
             StepChange(
                 statistic.word, sum(moves), sum(move * move for move in moves), l1, squared,
                 subject.columns_of(statistic),
             )
         )  # fmt: skip
-    return found
+    return changes
 
 
-def _placed(subject: RowsSubject, found: Mapping[Any, list[int]]) -> Mapping[Any, list[int]]:
+def _placed(subject: RowsSubject, exact: Mapping[Any, list[int]]) -> Mapping[Any, list[int]]:
     """Leave out kinds of rows that have no place on some axis: a task drops them before its mechanisms."""
     if not subject.axes:
-        return found
+        return exact
     return {
         key: numbers
-        for key, numbers in found.items()
+        for key, numbers in exact.items()
         if all(
             value in axis.values or (axis.other and value is not None)
             for value, axis in zip(key, subject.axes, strict=True)
@@ -317,8 +321,8 @@ def _found(thing: object, kind: type) -> Iterator[Any]:
     if isinstance(thing, kind):
         yield thing
     if isinstance(thing, tuple | list):
-        for one in thing:
-            yield from _found(one, kind)
+        for part in thing:
+            yield from _found(part, kind)
     elif is_dataclass(thing) and not isinstance(thing, type):
         for field in fields(thing):
             yield from _found(getattr(thing, field.name), kind)
@@ -338,13 +342,13 @@ def _fits(value: object, kind: str) -> bool:
 
 
 def _dates(texts: Sequence[object]) -> list[datetime]:
-    found = []
+    dates = []
     for text in texts:
         try:
-            found.append(datetime.fromisoformat(str(text)).replace(tzinfo=None))
+            dates.append(datetime.fromisoformat(str(text)).replace(tzinfo=None))
         except ValueError:
             continue
-    return [day for day in found if 2 < day.year < 9998]
+    return [day for day in dates if 2 < day.year < 9998]
 
 
 def _float(value: object) -> float:
@@ -402,7 +406,9 @@ def rehearsal(dataset: TableDataset, *, seed: int, budget: Budget) -> TableDatas
         public = table.key is not None
         limit = min(dataset.limits.rows_of(name) or _MOST_ROWS, _MOST_ROWS)
         rows = _PUBLIC_ROWS if public else None
-        _invent(database, name, table, owners=() if public else owners, most=limit, rows=rows, by=generator)
+        _invent(
+            database, name, table, owners=() if public else owners, max_rows=limit, rows=rows, by=generator
+        )
         source = read_source((database, name))
         places[name] = SourceTable(source, *((None,) if public else (owners, grid_columns(table.facts))))
     ledger = Ledger.memory()
@@ -417,7 +423,7 @@ def _invent(
     table: Table,
     *,
     owners: tuple[str, ...],
-    most: int,
+    max_rows: int,
     rows: int | None,
     by: np.random.Generator,
 ) -> None:
@@ -428,7 +434,9 @@ def _invent(
     units = np.arange(0)
     if rows is None:
         each = (
-            np.ones(_REHEARSAL_UNITS, dtype=int) if not owners else by.integers(1, most + 1, _REHEARSAL_UNITS)
+            np.ones(_REHEARSAL_UNITS, dtype=int)
+            if not owners
+            else by.integers(1, max_rows + 1, _REHEARSAL_UNITS)
         )
         units = np.repeat(np.arange(1, _REHEARSAL_UNITS + 1), each)
         units = by.permutation(units)
@@ -481,8 +489,8 @@ def _numbers(fact: Fact | None, rows: int, by: np.random.Generator) -> list[Any]
     low, high = 0.0, 100.0
     if fact is not None and fact.bounds is not None:
         low, high = float(fact.bounds[0]), float(fact.bounds[1])
-    drawn = low + (high - low) * by.random(rows)
-    return [min(max(float(x), low), high) for x in (drawn.round() if high - low >= 10 else drawn)]
+    numbers = low + (high - low) * by.random(rows)
+    return [min(max(float(x), low), high) for x in (numbers.round() if high - low >= 10 else numbers)]
 
 
 def _keys(fact: Fact | None) -> tuple[object, ...]:
@@ -492,15 +500,15 @@ def _keys(fact: Fact | None) -> tuple[object, ...]:
 def _different(kind: str, fact: Fact | None, rows: int) -> list[Any]:
     """Return the keys of a public table: declared, or those that `_values` draws."""
     keys = _keys(fact)
-    made: list[Any] = [float(i) for i in range(rows)]
+    fillers: list[Any] = [float(i) for i in range(rows)]
     if kind == "text":
-        made = [f"value {i}" for i in range(1, rows + 1)]
+        fillers = [f"value {i}" for i in range(1, rows + 1)]
     elif kind == "date":
-        made = [_FIRST_DAY + timedelta(days=i) for i in range(rows)]
+        fillers = [_FIRST_DAY + timedelta(days=i) for i in range(rows)]
     elif kind == "boolean":
-        made = [True, False]
-    found = [_key(one, kind) for one in keys] + [one for one in made if one not in keys]
-    return (found + [None] * rows)[:rows]
+        fillers = [True, False]
+    keys_and_fillers = [_key(one, kind) for one in keys] + [one for one in fillers if one not in keys]
+    return (keys_and_fillers + [None] * rows)[:rows]
 
 
 def _key(key: object, kind: str) -> object:
@@ -508,12 +516,12 @@ def _key(key: object, kind: str) -> object:
 
 
 def _unit(number: int, kind: str) -> object:
-    made: dict[str, object] = {
+    examples: dict[str, object] = {
         "number": float(number),
         "date": _FIRST_DAY + timedelta(days=number),
         "boolean": number % 2 == 0,
     }
-    return made.get(kind, f"unit {number}")
+    return examples.get(kind, f"unit {number}")
 
 
 EXAMPLE_HOSPITALS = ("Ahorn", "Birke", "Buche", "Eiche", "Erle", "Fichte", "Linde", "Ulme")

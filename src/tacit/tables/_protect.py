@@ -170,24 +170,26 @@ def protect(
     if identity.unit.kind not in {"column", "row"}:
         raise _not_of_tables(identity.unit)
     (sources, shared), keys = _sources(source, public, identity.name), keys or {}
-    listed = {c: v for c, v in keys.items() if not isinstance(v, str)}
-    facts = _read_facts(bounds, listed, types, never_null)
+    key_lists = {c: v for c, v in keys.items() if not isinstance(v, str)}
+    facts = _read_facts(bounds, key_lists, types, never_null)
     owner = identity.unit.columns
     places = {
         n: SourceTable(place_source(s, engine), owner, grid_columns(_of_table(n, facts, facts)))
         for n, s in sources.items()
     }
-    one = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
+    is_one_table = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
     places |= {n: SourceTable(place_source(s, engine), None) for n, (s, _) in shared.items()}
-    opened = open_engine(places, key=ranking_secret())
+    opened_engine = open_engine(places, key=ranking_secret())
     check_sources(places)
-    named = {c: v for c, v in keys.items() if isinstance(v, str)}
-    if named:  # keys that stand in a public table are read now, since nothing in it is private
-        known = {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
-        read = {c: public_column(v, known, opened) for c, v in named.items()}
-        facts = _read_facts(bounds, {**listed, **{c: set(v) for c, v in read.items()}}, types, never_null)
-    tables = {n: _table(n, opened, facts, owner, identity.unit) for n in sources}
-    tables |= {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
+    key_sources = {c: v for c, v in keys.items() if isinstance(v, str)}
+    if key_sources:  # keys that stand in a public table are read now, since nothing in it is private
+        public_tables = {n: _table(n, opened_engine, facts, (key,)) for n, (_, key) in shared.items()}
+        public_keys = {c: public_column(v, public_tables, opened_engine) for c, v in key_sources.items()}
+        facts = _read_facts(
+            bounds, {**key_lists, **{c: set(v) for c, v in public_keys.items()}}, types, never_null
+        )
+    tables = {n: _table(n, opened_engine, facts, owner, identity.unit) for n in sources}
+    tables |= {n: _table(n, opened_engine, facts, (key,)) for n, (_, key) in shared.items()}
     tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
@@ -196,7 +198,15 @@ def protect(
     books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
     return TableDataset(
-        identity, books, tables, limited, next(iter(sources)), one, opened, column, record=record
+        identity,
+        books,
+        tables,
+        limited,
+        next(iter(sources)),
+        is_one_table,
+        opened_engine,
+        column,
+        record=record,
     )
 
 
@@ -229,10 +239,10 @@ def _divided(
 
 
 def _read_limits(
-    given: Mapping[str, LimitGiven] | Limits | None, sources: Mapping[str, object], unit: Unit
+    declared: Mapping[str, LimitGiven] | Limits | None, sources: Mapping[str, object], unit: Unit
 ) -> Limits:
     """Read the limits; those of a single table name a protected table, and single rows have none."""
-    limits = Limits.read(given)
+    limits = Limits.read(declared)
     unknown = next((table for table, _ in limits.of_tables if table not in sources), None)
     if unknown is not None:
         raise TacitError(
@@ -324,11 +334,11 @@ def _check_names(declared: Mapping[str, Collection[str] | None], tables: Mapping
     for fact, names in declared.items():
         for name in names or ():
             table, _, column = name.partition(".")
-            own = tables[table].columns or () if table in tables and name not in columns else None
-            if name in columns or (own is not None and column in own):
+            own_columns = tables[table].columns or () if table in tables and name not in columns else None
+            if name in columns or (own_columns is not None and column in own_columns):
                 continue
-            fix = choose_name(column, own) if own is not None else choose_name(name, columns)
-            if own is not None or _is_slip(name.strip().lower(), fix.close.lower()):
+            fix = choose_name(column, own_columns) if own_columns is not None else choose_name(name, columns)
+            if own_columns is not None or _is_slip(name.strip().lower(), fix.close.lower()):
                 raise TacitError(
                     "unknown-column",
                     f"{fact} names the column {name!r}, which no table has",
@@ -389,27 +399,31 @@ def _of_table(
 
     A name with a dot may also be a column's own name. ``columns`` are those that the table has, or may have.
     """
-    own = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
-    return own | {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
+    table_facts = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
+    return table_facts | {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
 
 
 def _table(
-    name: str, engine: Engine, facts: Mapping[str, Fact], named: tuple[str, ...], unit: Unit | None = None
+    name: str,
+    engine: Engine,
+    facts: Mapping[str, Fact],
+    key_columns: tuple[str, ...],
+    unit: Unit | None = None,
 ) -> Table:
     """Declare one table with its facts; names of columns are checked where the source is available.
 
-    ``named`` are the columns that name the unit; without a unit the table is public, and it is its key.
+    ``key_columns`` are the columns that name the unit; without a unit the table is public, and it is its key.
     """
     columns, types = engine.columns(name), engine.stored_as(name)
-    own = _of_table(name, facts, columns)
+    own_facts = _of_table(name, facts, columns)
     if columns is not None:
         reserved = next((c for c in columns if c.lower().startswith(("tacit_", "tacit "))), None)
         if reserved is not None:
             raise bad_parameter(
                 "a column's name", "one that does not start with tacit_", reserved, fix="rename the column"
             )
-        own = {c: f for c, f in own.items() if c in columns}
-        missing = next((c for c in named if c not in columns), None)
+        own_facts = {c: f for c, f in own_facts.items() if c in columns}
+        missing = next((c for c in key_columns if c not in columns), None)
         if missing is not None:
             raise TacitError(
                 "unknown-column",
@@ -419,17 +433,17 @@ def _table(
                 else "this column is the key of the public table",
                 fix=choose_name(str(missing), tuple(columns)),
             )
-    if unit is not None and len(named) == 1:  # of a pair, neither column alone names the unit
-        own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)
+    if unit is not None and len(key_columns) == 1:  # of a pair, neither column alone names the unit
+        own_facts[unit.column] = replace(own_facts.get(unit.column, Fact()), unit=True)
     for column, stored in types.items():
-        own[column] = replace(own.get(column, Fact()), stored=stored)
+        own_facts[column] = replace(own_facts.get(column, Fact()), stored=stored)
     for column, kind in (columns or {}).items():
         if kind:
-            own[column] = replace(own.get(column, Fact()), unreadable=kind)
-            if unit is not None and column in named:
-                resolve(Column(column), Scope(own))  # refuses
+            own_facts[column] = replace(own_facts.get(column, Fact()), unreadable=kind)
+            if unit is not None and column in key_columns:
+                resolve(Column(column), Scope(own_facts))  # refuses
     names = None if columns is None else tuple(columns)
-    return Table(name, own, names, named[0] if unit is None else None)
+    return Table(name, own_facts, names, key_columns[0] if unit is None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,14 +455,14 @@ class BlockColumn:
 
     def concerned(self, question: TableQuestion) -> tuple[str, ...]:
         """Return the blocks whose rows a question reads; none stands for all of the data."""
-        found = _both(self._read_from(question.input), self._grouped(question))
-        return () if found is None or len(found) > Blocks.most else tuple(sorted(found))
+        blocks = _both(self._read_from(question.input), self._grouped(question))
+        return () if blocks is None or len(blocks) > Blocks.most else tuple(sorted(blocks))
 
     def _grouped(self, question: TableQuestion) -> frozenset[str] | None:
         """Rows whose key is not listed are dropped before anything else is done with them."""
-        for place, (_, node) in enumerate(question.by):
+        for position, (_, node) in enumerate(question.by):
             if question.keys is not None and self._is_read(question.input, node):
-                return self._names(key[place] for key in question.keys)
+                return self._names(key[position] for key in question.keys)
         return None
 
     def _read_from(self, relation: Relation) -> frozenset[str] | None:
@@ -461,8 +475,8 @@ class BlockColumn:
             case Project(inner, _) | PerUnit(inner, _, _) | JoinPublic(inner, _, _, _, _):
                 return self._read_from(inner)
             case JoinUnits(left, right, _, _):
-                first, second = self._read_from(left), self._read_from(right)
-                return None if first is None or second is None else first | second
+                left_blocks, second = self._read_from(left), self._read_from(right)
+                return None if left_blocks is None or second is None else left_blocks | second
 
     def _pinned(self, rows: Relation, predicate: Node) -> frozenset[str] | None:
         """Return the only blocks for which a condition can be true; None where it names none."""
@@ -475,10 +489,10 @@ class BlockColumn:
                 constants = [v.value for v in values if isinstance(v, Constant)]
                 return self._names(constants) if len(constants) == len(values) else None
             case Call("and", parts):
-                found: frozenset[str] | None = None
+                blocks: frozenset[str] | None = None
                 for part in parts:
-                    found = _both(found, self._pinned(rows, part))
-                return found
+                    blocks = _both(blocks, self._pinned(rows, part))
+                return blocks
             case Call("or", parts):
                 each = [self._pinned(rows, part) for part in parts]
                 if any(one is None for one in each):
@@ -510,15 +524,15 @@ class BlockColumn:
 
     def _names(self, values: object) -> frozenset[str] | None:
         """Return the blocks of some values; None if one of them has no name, such as NULL."""
-        found = [block_name(value, self.kind) for value in values]  # type: ignore[attr-defined]
-        return None if None in found else frozenset(name for name in found if name is not None)
+        names = [block_name(value, self.kind) for value in values]  # type: ignore[attr-defined]
+        return None if None in names else frozenset(name for name in names if name is not None)
 
 
-def _both(first: frozenset[str] | None, second: frozenset[str] | None) -> frozenset[str] | None:
+def _both(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:
     """Return the blocks that two conditions leave; where they leave none, either list is right."""
-    if first is None or second is None:
-        return second if first is None else first
-    return first & second or first
+    if left is None or right is None:
+        return right if left is None else left
+    return left & right or left
 
 
 def block_name(value: object, kind: Kind) -> str | None:
@@ -581,8 +595,8 @@ def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
 
 def read_partition(blocks: Blocks, block: str, unit: Unit, tables: Mapping[str, Table]) -> BlockColumn | None:
     """Read a partition by a column: only where the table itself shows that each unit is in one block."""
-    given: object = blocks
-    given = Instance(Blocks, 'blocks=tc.Blocks("day")').read("blocks", given)
+    declared: object = blocks
+    declared = Instance(Blocks, 'blocks=tc.Blocks("day")').read("blocks", declared)
     if block:
         return None
     name = blocks.by

@@ -112,35 +112,35 @@ def kinds_read(kind: Kind | None) -> tuple[Kind | None, ...]:
 
 def _values(table: Table, engine: Engine) -> JSON:
     """Write the different values of the columns of a public table, where there are not too many."""
-    found: list[JSON] = []
+    lists: list[JSON] = []
     for column in table.columns or ():
         fact = table.facts.get(column)
         if fact is not None and fact.unreadable:
             continue
         for kind in kinds_read(None if fact is None else fact.kind):
             values = engine.public_values(table.name, Column(column, kind), MOST_VALUES + 1)
-            written = None if values is None or len(values) > MOST_VALUES else _written(values)
-            if written is not None:
-                found.append({"column": column, "kind": kind, "values": written})
-    return found
+            keys = None if values is None or len(values) > MOST_VALUES else _written(values)
+            if keys is not None:
+                lists.append({"column": column, "kind": kind, "values": keys})
+    return lists
 
 
 def _written(values: Sequence[object]) -> list[JSON] | None:
     """Write values exactly, in one order; None if one of them is of another type."""
-    made: list[JSON] = []
+    texts: list[JSON] = []
     for value in sorted(values, key=lambda one: (type(one).__name__, str(one))):
         match value:
             case Decimal():
-                made.append({"decimal": str(value)})
+                texts.append({"decimal": str(value)})
             case datetime() if value.tzinfo is None:
-                made.append({"moment": value.isoformat()})
+                texts.append({"moment": value.isoformat()})
             case date() if not isinstance(value, datetime):
-                made.append({"day": value.isoformat()})
+                texts.append({"day": value.isoformat()})
             case bool() | int() | str() | float():
-                made.append(document(value))
+                texts.append(document(value))
             case _:
                 return None
-    return made
+    return texts
 
 
 _MOST = 10**9
@@ -195,68 +195,74 @@ def _text(document: object) -> str:
     return json.dumps(document, sort_keys=True, ensure_ascii=True, allow_nan=False)
 
 
-def _dataset(written: Mapping[str, Any], ledger: Charger) -> TableDataset:
-    _insist(written["schema"] == FACTS_SCHEMA and type(written["one_table"]) is bool)
-    _insist(written["record"] in {"words", "shape"})
-    identity = _identity(written["dataset"])
-    tables = {_name(one["name"]): _read_table(one["name"], one) for one in written["tables"]}
-    _insist(len({name.lower() for name in tables}) == len(written["tables"]))
-    main = tables[written["main"]]
+def _dataset(document: Mapping[str, Any], ledger: Charger) -> TableDataset:
+    _insist(document["schema"] == FACTS_SCHEMA and type(document["one_table"]) is bool)
+    _insist(document["record"] in {"words", "shape"})
+    identity = _identity(document["dataset"])
+    tables = {
+        _name(one_table["name"]): _read_table(one_table["name"], one_table)
+        for one_table in document["tables"]
+    }
+    _insist(len({name.lower() for name in tables}) == len(document["tables"]))
+    main = tables[document["main"]]
     _insist(main.key is None)
     for table in tables.values():
         owners = identity.unit.columns if table.key is None else (table.key,)
         _insist(table.columns is None or set(owners) <= set(table.columns))
     engine = DeclaredTables(
-        {one["name"]: _declared(tables[one["name"]], one) for one in written["tables"]},
-        dialect_named(written["dialect"]["name"], written["dialect"]["settings"]),
+        {
+            one_table["name"]: _declared(tables[one_table["name"]], one_table)
+            for one_table in document["tables"]
+        },
+        dialect_named(document["dialect"]["name"], document["dialect"]["settings"]),
     )
-    block = written["block_column"]
+    block = document["block_column"]
     column = None if block is None else BlockColumn(_name(block["name"]), _one_of(KINDS, block["kind"]))
-    limits, one = _read_limits(written["limits"], tables), written["one_table"]
-    record = written["record"]
-    return TableDataset(identity, ledger, tables, limits, main.name, one, engine, column, record=record)
+    limits, one_table = _read_limits(document["limits"], tables), document["one_table"]
+    record = document["record"]
+    return TableDataset(identity, ledger, tables, limits, main.name, one_table, engine, column, record=record)
 
 
-def _identity(written: Mapping[str, Any]) -> Identity:
-    unit = Unit.from_text(written["unit"])
+def _identity(document: Mapping[str, Any]) -> Identity:
+    unit = Unit.from_text(document["unit"])
     _insist(unit.kind in {"column", "row"})
     identity = read_identity(
-        name=written["name"], version=written["version"], unit=unit, adjacency=written["adjacency"]
+        name=document["name"], version=document["version"], unit=unit, adjacency=document["adjacency"]
     )
-    return replace(identity, block=_name(written["block"])) if "block" in written else identity
+    return replace(identity, block=_name(document["block"])) if "block" in document else identity
 
 
-def _read_limits(written: Mapping[str, Any], tables: Mapping[str, Table]) -> Limits:
-    rows, groups, per_group, joined = numbers = [written[name] for name in _LIMITS]
-    of_tables = tuple(sorted(written["of_tables"].items()))
-    for number in (*numbers, written["pairs"], *(rows for _, rows in of_tables)):
+def _read_limits(document: Mapping[str, Any], tables: Mapping[str, Table]) -> Limits:
+    rows, groups, per_group, joined = numbers = [document[name] for name in _LIMITS]
+    of_tables = tuple(sorted(document["of_tables"].items()))
+    for number in (*numbers, document["pairs"], *(rows for _, rows in of_tables)):
         _insist(number is None or (type(number) is int and 0 < number <= _MOST))
-    _insist(written["pairs"] is not None and type(written["default"]) is bool)
+    _insist(document["pairs"] is not None and type(document["default"]) is bool)
     _insist(all(tables[name].key is None for name, _ in of_tables))
-    return Limits(rows, groups, per_group, joined, written["pairs"], written["default"], of_tables)
+    return Limits(rows, groups, per_group, joined, document["pairs"], document["default"], of_tables)
 
 
-def _read_table(name: str, written: Mapping[str, Any]) -> Table:
-    columns = written["columns"]
-    facts = {_column(column): _read_fact(column, fact) for column, fact in written["facts"].items()}
+def _read_table(name: str, document: Mapping[str, Any]) -> Table:
+    columns = document["columns"]
+    facts = {_column(column): _read_fact(column, fact) for column, fact in document["facts"].items()}
     if columns is not None:
         _insist(type(columns) is list and len(set(map(_column, columns))) == len(columns))
         _insist(set(facts) <= set(columns))
-    key = written["key"]
+    key = document["key"]
     names = None if columns is None else tuple(columns)
-    reading = _reading(written.get("reading", {}))
+    reading = _reading(document.get("reading", {}))
     return Table(name, facts, names, key if key is None else _name(key), reading)
 
 
-def _reading(written: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _reading(pairs: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return what is declared of how a file is written, sorted by name."""
-    _insist(all(fact in READING_FACTS and type(own) is str for fact, own in written.items()))
-    return tuple(sorted(written.items()))
+    _insist(all(fact in READING_FACTS and type(own) is str for fact, own in pairs.items()))
+    return tuple(sorted(pairs.items()))
 
 
-def _read_fact(column: str, written: Mapping[str, Any]) -> Fact:
+def _read_fact(column: str, document: Mapping[str, Any]) -> Fact:
     """Read what is known about a column; a field that is not one of a `Fact` is an error."""
-    told = dict(written)
+    told = dict(document)
     if "bounds" in told:
         low, high = (read_fraction(text if "/" in text else f"{text}/1") for text in told["bounds"])
         told["bounds"] = read_bounds(column, (low, high))
@@ -273,7 +279,7 @@ def _read_fact(column: str, written: Mapping[str, Any]) -> Fact:
     return Fact(**told)
 
 
-def _declared(table: Table, written: Mapping[str, Any]) -> DeclaredColumns:
+def _declared(table: Table, document: Mapping[str, Any]) -> DeclaredColumns:
     facts = table.facts
     columns = (
         None
@@ -281,21 +287,21 @@ def _declared(table: Table, written: Mapping[str, Any]) -> DeclaredColumns:
         else {c: facts[c].unreadable if c in facts else "" for c in table.columns}
     )
     stored = {c: _one_of(TYPE_FAMILIES, fact.stored) for c, fact in facts.items() if fact.stored}
-    types = {_name(c): _one_of(STORED_TYPES, kind) for c, kind in written["types"].items()}
+    types = {_name(c): _one_of(STORED_TYPES, kind) for c, kind in document["types"].items()}
     if table.key is None:
         return DeclaredColumns(columns, stored, types)
     values = {
         (one["column"], one["kind"]): tuple(_value(value) for value in one["values"])
-        for one in written["values"]
+        for one in document["values"]
     }
     return DeclaredColumns(columns, stored, types, values)
 
 
-def _value(written: Any) -> object:
+def _value(document: Any) -> object:
     """Read a value of a public table, or a key."""
-    match written:
+    match document:
         case None | bool() | int() | str():
-            return written
+            return document
         case {"number": str(text)}:
             return float.fromhex(text)
         case {"decimal": str(text)}:
@@ -305,22 +311,22 @@ def _value(written: Any) -> object:
         case {"day": str(text)}:
             return date.fromisoformat(text)
         case _:
-            raise TypeError(type(written).__name__)
+            raise TypeError(type(document).__name__)
 
 
-def _name(written: Any) -> str:
-    _insist(type(written) is str and bool(written))
-    return str(written)
+def _name(name: Any) -> str:
+    _insist(type(name) is str and bool(name))
+    return str(name)
 
 
-def _column(written: Any) -> str:
-    _insist(not _name(written).lower().startswith(("tacit_", "tacit ")))  # names of Tacit's own columns
-    return str(written)
+def _column(name: Any) -> str:
+    _insist(not _name(name).lower().startswith(("tacit_", "tacit ")))  # names of Tacit's own columns
+    return str(name)
 
 
-def _one_of(allowed: tuple[Any, ...], written: Any) -> Any:
-    _insist(written in allowed)
-    return written
+def _one_of(allowed: tuple[Any, ...], choice: Any) -> Any:
+    _insist(choice in allowed)
+    return choice
 
 
 def _insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence

@@ -55,11 +55,15 @@ def drafts_of(members: Sequence[TableMember]) -> list[Draft[AnswerTable]]:
             fix="declare the same bounds and keys with every member",
         )
     asks, inner = asks_of(pricings, goals)
-    paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, inner, strict=True)]
-    noises = noises_of(pricings, paid)
+    paid_steps = [
+        calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, inner, strict=True)
+    ]
+    noises = noises_of(pricings, paid_steps)
     return [
-        _draft(dataset, pricing, goal, post, ask, own, noises, alone=len(members) == 1)
-        for (dataset, _, goal, post), pricing, ask, own in zip(members, pricings, asks, paid, strict=True)
+        _draft(dataset, pricing, goal, post, ask, own, noises, single=len(members) == 1)
+        for (dataset, _, goal, post), pricing, ask, own in zip(
+            members, pricings, asks, paid_steps, strict=True
+        )
     ]
 
 
@@ -75,27 +79,27 @@ def _draft(
     goal: Goal,
     post: Presentation | None,
     ask: Ask,
-    paid: tuple[PaidStep, ...],
+    paid_steps: tuple[PaidStep, ...],
     noises: tuple[StepNoise, ...],
     *,
-    alone: bool,
+    single: bool,
 ) -> Draft[AnswerTable]:
     question, columns, level = pricing.question, pricing.columns, pricing.level
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
     independent = isinstance(post, PostProcessing) and post.looks_over_lines  # sums need independent lines
-    plain = not alone or goal.within is not None or independent
-    together = None if plain else levels_together(pricing, ask, paid)
-    subject = _subject(dataset, pricing, paid, noises, together)
+    plain = not single or goal.within is not None or independent
+    joint = None if plain else levels_together(pricing, ask, paid_steps)
+    subject = _subject(dataset, pricing, paid_steps, noises, joint)
     return Draft(
         task=subject.task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         forecast=lambda: (
             [_forecast(column, noises[column.step], level, pricing.size) for column in columns]
-            if together is None
-            else forecast_of_levels(question, columns, together, level)
+            if joint is None
+            else forecast_of_levels(question, columns, joint, level)
         ),
-        facts=lambda: _facts(dataset, pricing, ask, paid, subject.blocks, together=together is not None),
+        facts=lambda: _facts(dataset, pricing, ask, paid_steps, subject.blocks, joint=joint is not None),
         asked=in_words(question, shape=dataset.record == "shape"),
         present=None if post is None else post.apply,
     )
@@ -104,30 +108,30 @@ def _draft(
 def _subject(
     dataset: TableDataset,
     pricing: Pricing,
-    paid: tuple[PaidStep, ...],
+    paid_steps: tuple[PaidStep, ...],
     noises: tuple[StepNoise, ...],
-    together: PaidNoise | None,
+    joint: PaidNoise | None,
 ) -> TableSubject:
     """Return what is measured; what cannot be written as SQL is refused."""
     question, columns = pricing.question, pricing.columns
 
     def captions() -> dict[str, str]:
-        said = {c.name: _stands_for(c, noises[c.step], pricing.level, dataset) for c in columns}
-        return {name: text for name, text in said.items() if text}
+        captions = {c.name: _stands_for(c, noises[c.step], pricing.level, dataset) for c in columns}
+        return {name: text for name, text in captions.items() if text}
 
     subject = TableSubject(
         asked=question,
         engine=dataset._engine,
         blocks=() if dataset.block_column is None else dataset.block_column.concerned(question),
         steps=pricing.steps,
-        mechanisms=tuple(one.mechanism for one in paid),
+        mechanisms=tuple(one.mechanism for one in paid_steps),
         noises=noises,
         columns=columns,
         captions=captions,
-        omissions=lambda: left_out(question, pricing.who, paid, dataset),
+        omissions=lambda: left_out(question, pricing.who, paid_steps, dataset),
         sampled=None if question.sample is None else share_of_sample(question.sample),
         rows_per_unit=None if dataset.identity.unit.per else pricing.who.total,
-        levels=together,
+        levels=joint,
     )
     _ = subject.sql  # what cannot be written is refused now
     return subject
@@ -137,14 +141,14 @@ def _facts(
     dataset: TableDataset,
     pricing: Pricing,
     ask: Ask,
-    paid: tuple[PaidStep, ...],
+    paid_steps: tuple[PaidStep, ...],
     blocks: tuple[str, ...],
     *,
-    together: bool,
+    joint: bool,
 ) -> list[tuple[str, str]]:
     warning = warn_of_delta(float(ask.delta), pricing.size) if ask.delta else None
     return [
-        *facts_of(pricing.question, pricing.who, paid, pricing.columns, dataset, together=together),
+        *facts_of(pricing.question, pricing.who, paid_steps, pricing.columns, dataset, joint=joint),
         *facts_of_blocks(dataset, blocks),
         *([("delta", warning)] if warning else []),
     ]
@@ -155,9 +159,9 @@ def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, datas
     selection = noise.mechanisms[0]
     if isinstance(selection, KeySelection):
         return selected_sizes(selection, dataset.identity.unit)
-    said = column.aggregate.stands_for(column.reading)
-    known = column.reading.caption(noise, level)
-    return f"{said}, {known}" if known else said
+    meaning = column.aggregate.stands_for(column.reading)
+    caption = column.reading.caption(noise, level)
+    return f"{meaning}, {caption}" if caption else meaning
 
 
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:

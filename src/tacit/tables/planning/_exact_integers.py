@@ -59,28 +59,28 @@ def exact_integers(
     tables: _Tables | None = None,
 ) -> ExactIntegers:
     """Compute each statistic's exact integers per group."""
-    given = public_tables(question) if tables is None else tables
-    found: ExactIntegers = {}
-    for together, lines in data.integers(question, statistics, given):
-        found |= by_group(together, lines, len(question.by))
-    return found
+    public = public_tables(question) if tables is None else tables
+    integers: ExactIntegers = {}
+    for statistics_read, lines in data.integers(question, statistics, public):
+        integers |= by_group(statistics_read, lines, len(question.by))
+    return integers
 
 
 def by_group(
     statistics: tuple[Statistic, ...], lines: Iterable[tuple[object, ...]], width: int
 ) -> ExactIntegers:
     """Read the lines of one statement: a key of ``width`` columns, then the integers of each statistic."""
-    found: ExactIntegers = {statistic: {} for statistic in statistics}
+    integers: ExactIntegers = {statistic: {} for statistic in statistics}
     for line in lines:
         key, numbers = line[:width], [int(str(n)) for n in line[width:]]
         for statistic in statistics:
             if isinstance(statistic, BinCounts):
-                cells = found[statistic].setdefault(key, [0] * statistic.size)
+                cells = integers[statistic].setdefault(key, [0] * statistic.size)
                 cells[numbers[0]] += numbers[1]
             else:
-                found[statistic][key] = statistic.vector(numbers[: statistic.columns])
+                integers[statistic][key] = statistic.vector(numbers[: statistic.columns])
                 numbers = numbers[statistic.columns :]
-    return found
+    return integers
 
 
 #: The engine returns so many groups at most, unless it is asked for them by their keys.
@@ -93,9 +93,9 @@ def private_sql(
     engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...], threshold: int
 ) -> tuple[str, ...]:
     """Write the statements that run while there are few groups, and most of them are shown."""
-    together, alone = _split(statistics)
-    few = engine.sql(part_of(question, FewGroups(_most(threshold))), together)
-    return (*few, *(engine.sql(question, alone) if alone else ()))
+    counted_once, by_cell = _split(statistics)
+    few = engine.sql(part_of(question, FewGroups(_most(threshold))), counted_once)
+    return (*few, *(engine.sql(question, by_cell) if by_cell else ()))
 
 
 def _most(threshold: int) -> int:
@@ -133,22 +133,22 @@ class PrivateGroups:
     def sizes(self) -> dict[GroupKey, int] | KeysBySize[GroupKey]:
         """Read the sizes of all groups; of very many groups, the small ones by size."""
         size, question = self._statistics[0], self._question
-        together, _ = _split(tuple(dict.fromkeys(self._statistics)))
-        most = _most(self._threshold)
-        [(_, lines)] = self._data.integers(part_of(question, FewGroups(most)), together, self._tables)
-        if len(lines) <= most:
-            self._exact = by_group(together, lines, len(question.by))
+        counted_once, _ = _split(tuple(dict.fromkeys(self._statistics)))
+        max_size = _most(self._threshold)
+        [(_, lines)] = self._data.integers(part_of(question, FewGroups(max_size)), counted_once, self._tables)
+        if len(lines) <= max_size:
+            self._exact = by_group(counted_once, lines, len(question.by))
             return {key: vector[0] for key, vector in self._exact[size].items()}
         del lines
         return _SizedGroups(self._data, question, size, self._threshold, self._tables).keys()
 
-    def integers(self, statistic: Statistic, shown: Sequence[Any]) -> Any:
+    def integers(self, statistic: Statistic, groups: Sequence[Any]) -> Any:
         """Return a statistic's integers for the groups that are shown, as pairs of key and noisy size."""
-        keys: list[GroupKey] = [tuple(key) for key, _ in shown]
+        keys: list[GroupKey] = [tuple(key) for key, _ in groups]
         if not self._all_read:
             self._read_rest(keys)
-        found = self._exact.get(statistic, {})
-        return [found.get(key, [0] * statistic.size) for key in keys] or np.zeros(
+        integers = self._exact.get(statistic, {})
+        return [integers.get(key, [0] * statistic.size) for key in keys] or np.zeros(
             (0, statistic.size), dtype=np.int64
         )
 
@@ -162,14 +162,14 @@ class PrivateGroups:
         if 0 < len(sizes) <= 2 * len(keys):  # quicker than to pick the few that are shown
             self._exact |= exact_integers(self._data, question, missing, self._tables)
             return
-        listed = {**self._tables, "tacit_keys": _typed(question, keys)}
-        self._exact |= exact_integers(self._data, part_of(question, ListedGroups()), missing, listed)
+        tables = {**self._tables, "tacit_keys": _typed(question, keys)}
+        self._exact |= exact_integers(self._data, part_of(question, ListedGroups()), missing, tables)
 
 
 def _split(statistics: tuple[Statistic, ...]) -> tuple[tuple[Statistic, ...], tuple[Statistic, ...]]:
     """Tell the statistics that one statement sums together from those that need one each."""
-    alone = tuple(s for s in statistics if isinstance(s, BinCounts | DistinctCounts))
-    return tuple(s for s in statistics if s not in alone), alone
+    by_cell = tuple(s for s in statistics if isinstance(s, BinCounts | DistinctCounts))
+    return tuple(s for s in statistics if s not in by_cell), by_cell
 
 
 def _typed(question: TableQuestion, keys: list[GroupKey]) -> list[GroupKey]:
@@ -178,9 +178,9 @@ def _typed(question: TableQuestion, keys: list[GroupKey]) -> list[GroupKey]:
     The group of this value, if there is one, is read in vain.
     """
     examples = {"number": 0.0, "boolean": False}
-    made = tuple(examples.get(kind_of(node) or "text", "") for _, node in question.by)
-    untyped = any(all(key[i] is None for key in keys) for i in range(len(made)))
-    return [*keys, made] if untyped and made not in keys else keys
+    placeholders = tuple(examples.get(kind_of(node) or "text", "") for _, node in question.by)
+    untyped = any(all(key[i] is None for key in keys) for i in range(len(placeholders)))
+    return [*keys, placeholders] if untyped and placeholders not in keys else keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,8 @@ class _SizedGroups:
     def keys(self) -> KeysBySize[GroupKey]:
         """Read the sizes of all groups."""
         width = len(self.question.by)
-        asked = part_of(self.question, GroupsBySize(self.threshold, self._digits))
-        [(_, lines)] = self.data.integers(asked, (self.size,), self.tables)
+        question = part_of(self.question, GroupsBySize(self.threshold, self._digits))
+        [(_, lines)] = self.data.integers(question, (self.size,), self.tables)
         large: dict[GroupKey, int] = {}
         cells: dict[int, dict[str, int]] = {}
         for line in lines:
@@ -223,17 +223,17 @@ class _SizedGroups:
         """Return the groups at some ranks: cells in the order of their names, then groups in that of keys."""
         width = len(self.question.by)
         places = {units: _places(some, cells[units]) for units, some in ranks.items()}
-        lines = [(float(n), cell, float(own)) for n, some in places.items() for cell, own in some]
-        asked = part_of(self.question, GroupsAtRanks(self.threshold, self._digits))
+        lines = [(float(n), cell, float(rank)) for n, some in places.items() for cell, rank in some]
+        question = part_of(self.question, GroupsAtRanks(self.threshold, self._digits))
         tables = {**self.tables, "tacit_ranks": lines}
-        [(_, found)] = self.data.integers(asked, (self.size,), tables)
-        known: dict[tuple[int, str, int], GroupKey] = {}
-        for line in found:
-            key, (units, cell, own, number) = line[:width], line[width:]
+        [(_, answers)] = self.data.integers(question, (self.size,), tables)
+        keys: dict[tuple[int, str, int], GroupKey] = {}
+        for line in answers:
+            key, (units, cell, rank, number) = line[:width], line[width:]
             if cells[int(units)][str(cell)] != int(str(number)):  # type: ignore[call-overload]
                 raise RuntimeError("the groups changed while they were read")
-            known[int(units), str(cell), int(own)] = key  # type: ignore[call-overload]
-        return {n: [known[n, cell, own] for cell, own in some] for n, some in places.items()}
+            keys[int(units), str(cell), int(rank)] = key  # type: ignore[call-overload]
+        return {n: [keys[n, cell, rank] for cell, rank in some] for n, some in places.items()}
 
 
 def _places(ranks: Sequence[int], cells: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -246,8 +246,8 @@ def _places(ranks: Sequence[int], cells: Mapping[str, int]) -> list[tuple[str, i
     """
     names = sorted(cells)
     ends = list(accumulate(cells[name] for name in names))
-    found = []
+    places = []
     for rank in ranks:
         i = bisect_right(ends, rank)
-        found.append((names[i], rank + 1 - (ends[i] - cells[names[i]])))
-    return found
+        places.append((names[i], rank + 1 - (ends[i] - cells[names[i]])))
+    return places

@@ -81,26 +81,26 @@ class Pricing:
         """Find the steps of a question; ``added``: noisy integers of several datasets are added."""
         by_row, adjacency = dataset.identity.unit.kind == "row", dataset.identity.adjacency
         pairs = dataset.limits.pairs
-        who = contribution(question, row_level=by_row, adjacency=adjacency, pairs=pairs)
+        contributed = contribution(question, row_level=by_row, adjacency=adjacency, pairs=pairs)
         if question.sample is not None:
             check_sample(dataset.identity.unit, adjacency)
         replaced = dataset.is_one_table and adjacency == "replace"
         summed = added or bool(question.levels)
         steps, columns = lower(
-            question, by_row=by_row, replaced=replaced, added=summed, single=who.total == 1
+            question, by_row=by_row, replaced=replaced, added=summed, single=contributed.total == 1
         )
         if question.levels:
-            check_totals(steps, columns, who, [name for name, _ in question.by])
+            check_totals(steps, columns, contributed, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:
             raise _owners(question, dataset) or _keys_missing(question, dataset)
         weights = _weights(goal.weights or {}, question, columns, len(steps))
         flip = _only_epsilon_counts(dataset, goal, steps)
         ask = None if goal.within is not None else Ask(goal.epsilon, goal.delta, goal.rho, flip)
-        found = cls(question, steps, columns, who, goal.confidence, goal.size, ask, weights, flip)
+        pricing = cls(question, steps, columns, contributed, goal.confidence, goal.size, ask, weights, flip)
         if ask is None and len(steps) > 1:  # an error is wanted, the same for every column
-            errors = found._errors_alone(goal.delta)
-            return replace(found, weights=tuple(w * e for w, e in zip(weights, errors, strict=True)))
-        return found
+            errors = pricing._errors_alone(goal.delta)
+            return replace(pricing, weights=tuple(w * e for w, e in zip(weights, errors, strict=True)))
+        return pricing
 
     def _errors_alone(self, delta: Fraction) -> list[Fraction]:
         """Return the error that each step has alone at epsilon 1, to two digits, the largest of its columns.
@@ -108,15 +108,15 @@ class Pricing:
         Steps that share a budget in these proportions have equal errors. A selection of keys that no column
         is read off counts with their mean.
         """
-        ask, one = Ask(Fraction(1), delta), (Fraction(1),)
+        ask, full_share = Ask(Fraction(1), delta), (Fraction(1),)
         errors: list[Fraction | None] = []
         for i, step in enumerate(self.steps):
-            (paid,) = calibrate((step,), self.who, ask, one)
-            noise = StepNoise(step.statistic, (paid.mechanism,))
+            (paid_step,) = calibrate((step,), self.who, ask, full_share)
+            noise = StepNoise(step.statistic, (paid_step.mechanism,))
             largest = max((self.error(c, noise) for c in self.columns if c.step == i), default=None)
             errors.append(None if largest is None else max(Fraction(f"{largest:.1e}"), Fraction(1, 10**9)))
-        known = [error for error in errors if error is not None]
-        mean = sum(known, Fraction(0)) / len(known)
+        known_errors = [error for error in errors if error is not None]
+        mean = sum(known_errors, Fraction(0)) / len(known_errors)
         return [mean if error is None else error for error in errors]
 
     def error(self, column: ReleasedColumn, noise: StepNoise) -> float:
@@ -182,10 +182,10 @@ def _keys_to_give(name: str, node: Node, question: TableQuestion, dataset: Table
 
     Keys of a column are declared with the dataset; those of an expression are given with the question.
     """
-    known = whole_numbers(node, scope(question.input))
+    candidates = whole_numbers(node, scope(question.input))
     if not isinstance(node, Column):
         examples = _YEARS if isinstance(node, Call) and node.op == "year" else example_keys(kind_of(node))
-        return Set(keys={name: examples if known is None else known})
+        return Set(keys={name: examples if candidates is None else candidates})
     for table in dataset.tables.values():
         if table.key is not None and node.name in (table.columns or ()):
             return Declare("keys", f"{table.name}.{node.name}", column=name, example=False)
@@ -193,17 +193,17 @@ def _keys_to_give(name: str, node: Node, question: TableQuestion, dataset: Table
 
 
 def _weights(
-    given: Mapping[str, Fraction],
+    weights: Mapping[str, Fraction],
     question: TableQuestion,
     columns: tuple[ReleasedColumn, ...],
     steps: int,
 ) -> tuple[Fraction, ...]:
     """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
-    known = [name for name, _ in question.aggregates]
-    example = f"weights={{{known[0]!r}: 2}}"
-    Mapped("numbers by column", example, tuple(sorted(known))).read("weights", given)
+    names = [name for name, _ in question.aggregates]
+    example = f"weights={{{names[0]!r}: 2}}"
+    Mapped("numbers by column", example, tuple(sorted(names))).read("weights", weights)
     return tuple(
-        max((given.get(c.asked, Fraction(1)) for c in columns if c.step == i), default=Fraction(1))
+        max((weights.get(c.asked, Fraction(1)) for c in columns if c.step == i), default=Fraction(1))
         for i in range(steps)
     )
 
@@ -222,9 +222,9 @@ def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> tuple[list[As
     Where an error is wanted, find the smallest epsilon of the mechanisms that keeps it.
     """
     sample = pricings[0].question.sample
-    found = [one.ask for one in pricings if one.ask is not None]
-    if len(found) == len(pricings):
-        return found, found if sample is None else [inner_ask(ask, sample) for ask in found]
+    asks = [one.ask for one in pricings if one.ask is not None]
+    if len(asks) == len(pricings):
+        return asks, asks if sample is None else [inner_ask(ask, sample) for ask in asks]
     inner = _within(pricings, goals[0])
     if sample is None:
         return [inner] * len(pricings), [inner] * len(pricings)
@@ -235,11 +235,11 @@ def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> tuple[list[As
 def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     """Find the smallest epsilon of each member with which all columns stay within the wanted error."""
     within, delta = float(rational("within", goal.within)), goal.delta
-    first = pricings[0]
+    pricing = pricings[0]
     flip = all(one.flip for one in pricings)
 
     def fits(epsilon: float) -> bool:
-        ask = Ask(Fraction(epsilon), delta, flip=flip, laplace=first.question.sample is not None)
+        ask = Ask(Fraction(epsilon), delta, flip=flip, laplace=pricing.question.sample is not None)
         try:
             members = [calibrate(one.steps, one.who, ask, one.weights) for one in pricings]
         except TacitError as refusal:
@@ -247,24 +247,24 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
                 return False
             raise
         noises = noises_of(pricings, members)
-        return all(first.error(column, noises[column.step]) <= within for column in first.columns)
+        return all(pricing.error(column, noises[column.step]) <= within for column in pricing.columns)
 
     return Ask(smallest_epsilon(fits, within), delta, flip=flip)
 
 
 def goal_within(goal: Goal, error: Callable[[Goal], float]) -> Goal:
     """Return the goal with the smallest epsilon whose largest error stays within the wanted one."""
-    wanted = float(rational("within", goal.within))
+    tolerance = float(rational("within", goal.within))
 
-    def fits(found: float) -> bool:
+    def fits(epsilon: float) -> bool:
         try:
-            return bool(error(replace(goal, epsilon=Fraction(found), within=None)) <= wanted)
+            return bool(error(replace(goal, epsilon=Fraction(epsilon), within=None)) <= tolerance)
         except TacitError as refusal:
             if refusal.code == "bad-parameter":  # noise beyond 64 bits
                 return False
             raise
 
-    return replace(goal, epsilon=smallest_epsilon(fits, wanted), within=None)
+    return replace(goal, epsilon=smallest_epsilon(fits, tolerance), within=None)
 
 
 def smallest_epsilon(fits: Callable[[float], bool], within: float) -> Fraction:
@@ -330,19 +330,19 @@ def lower(
     keys = (
         [MeasuredStep(RowCounts() if by_row else UnitCounts(), SelectKeys())] if question.private_keys else []
     )
-    found: list[tuple[str, str, Aggregate, MeasuredStep, Reading]] = []
-    for asked, aggregate in question.aggregates:
-        for name, step, reading in aggregate.lowered(asked, context):
+    lowered: list[tuple[str, str, Aggregate, MeasuredStep, Reading]] = []
+    for answer, aggregate in question.aggregates:
+        for name, step, reading in aggregate.lowered(answer, context):
             if narrow and isinstance(step.statistic, Sums) and aggregate.argument in context.never_null:
                 step = _one_value_each(step.statistic, aggregate)
             if keys and step == replace(keys[0], method=AddNoise()):
                 step = keys[0]  # the selection of keys releases these numbers of units anyway
-            found.append((name, asked, aggregate, step, reading))
-    wanted = {step for *_, step, _ in found if step not in keys}
-    steps = (*keys, *sorted(wanted, key=lambda step: json.dumps(step.document, sort_keys=True)))
+            lowered.append((name, answer, aggregate, step, reading))
+    needed_steps = {step for *_, step, _ in lowered if step not in keys}
+    steps = (*keys, *sorted(needed_steps, key=lambda step: json.dumps(step.document, sort_keys=True)))
     return steps, tuple(
-        ReleasedColumn(name, asked, aggregate, steps.index(step), reading)
-        for name, asked, aggregate, step, reading in found
+        ReleasedColumn(name, answer, aggregate, steps.index(step), reading)
+        for name, answer, aggregate, step, reading in lowered
     )
 
 
@@ -352,8 +352,8 @@ def _context(question: TableQuestion, *, by_row: bool, added: bool, single: bool
     for _, aggregate in question.aggregates:
         if isinstance(aggregate, SumOf):
             key = aggregate.argument, aggregate.needed_bounds
-            own = aggregate.smallest_host(single=single)
-            hosts[key] = max(hosts.get(key, own), own, key=lambda host: order.index(type(host)))
+            smallest = aggregate.smallest_host(single=single)
+            hosts[key] = max(hosts.get(key, smallest), smallest, key=lambda host: order.index(type(host)))
     facts = scope(question.input)
     arguments = [a.argument for _, a in question.aggregates]
     used = [c for a in arguments for c in (a, kept_column(a)) if isinstance(c, Column)]

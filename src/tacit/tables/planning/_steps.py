@@ -223,26 +223,26 @@ class PaidStep:
 
 
 def calibrate(
-    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], contribution: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split the budget over the steps and choose their mechanisms.
 
     Of Laplace and Gaussian noise, on numbers and for the selection of keys, the plan takes what keeps the
     largest loss against being asked alone smallest; ties go to the first.
     """
-    families = [_laplace_family(steps, who, ask, weights)]
+    families = [_laplace_family(steps, contribution, ask, weights)]
     if not ask.laplace and (ask.rho is not None or ask.delta):
         keys = any(isinstance(step.method, SelectKeys) for step in steps)
         if len(steps) > keys:  # a selection of keys alone has no other step to share rho with
-            families.append(_gaussian_family(steps, who, ask, weights))
+            families.append(_gaussian_family(steps, contribution, ask, weights))
         if keys:
-            families.append(_concentrated_family(steps, who, ask, weights))
+            families.append(_concentrated_family(steps, contribution, ask, weights))
     if len(families) == 1:
         return families[0]
-    alone = [_alone(step, who, ask) for step in steps]
+    own_losses = [_alone(step, contribution, ask) for step in steps]
 
-    def worst(paid: tuple[PaidStep, ...]) -> float:
-        losses = [_error(one.mechanism) / best for one, best in zip(paid, alone, strict=True)]
+    def worst(paid_steps: tuple[PaidStep, ...]) -> float:
+        losses = [_error(one.mechanism) / best for one, best in zip(paid_steps, own_losses, strict=True)]
         return max(float(w) * loss for w, loss in zip(weights, losses, strict=True))
 
     return min(families, key=worst)
@@ -255,40 +255,40 @@ def _error(mechanism: IntegerMechanism) -> float:
     return (1.96 if isinstance(mechanism, DiscreteGaussian) else 3.0) * float(mechanism.scale)
 
 
-def _alone(step: MeasuredStep, who: Contribution, ask: Ask) -> float:
+def _alone(step: MeasuredStep, contribution: Contribution, ask: Ask) -> float:
     """Return the error of a step that gets the whole budget."""
-    one, whole = (step,), (Fraction(1),)
-    families = [_laplace_family(one, who, ask, whole)]
+    steps, full_share = (step,), (Fraction(1),)
+    families = [_laplace_family(steps, contribution, ask, full_share)]
     if ask.rho is not None or ask.delta:
-        families.append(_concentrated_family(one, who, ask, whole))
+        families.append(_concentrated_family(steps, contribution, ask, full_share))
     return min(_error(paid.mechanism) for (paid,) in families)
 
 
 def _laplace_family(
-    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], contribution: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split epsilon in proportion to the weights."""
-    whole = sum(weights)
+    weight_total = sum(weights)
     if ask.epsilon is not None:
         total = ask.epsilon
     else:
-        total = _pure_for(ask.rho or Fraction(0), tuple(weight / whole for weight in weights))
-    shares = [total * weight / whole for weight in weights]
+        total = _pure_for(ask.rho or Fraction(0), tuple(weight / weight_total for weight in weights))
+    shares = [total * weight / weight_total for weight in weights]
     return tuple(
-        PaidStep(step, _pure(step, who, share, ask), epsilon=share)
+        PaidStep(step, _pure(step, contribution, share, ask), epsilon=share)
         for step, share in zip(steps, shares, strict=True)
     )
 
 
-def _pure(step: MeasuredStep, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
+def _pure(step: MeasuredStep, contribution: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
     """Return a step's mechanism for its share of epsilon."""
     if ask.flip and isinstance(step.method, Flippable):
-        return step.method.flipped(step.statistic, who, share)
-    return step.method.pure(step.statistic, who, share, ask.delta)
+        return step.method.flipped(step.statistic, contribution, share)
+    return step.method.pure(step.statistic, contribution, share, ask.delta)
 
 
 def _gaussian_family(
-    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], contribution: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split rho in proportion to the squares of the weights; the selection of keys pays in epsilon.
 
@@ -298,7 +298,7 @@ def _gaussian_family(
     """
     keys = next((i for i, step in enumerate(steps) if isinstance(step.method, SelectKeys)), None)
     if keys is None:
-        return _concentrated_family(steps, who, ask, weights)
+        return _concentrated_family(steps, contribution, ask, weights)
     others = [i for i in range(len(steps)) if i != keys]
     squares = sum(weights[i] ** 2 for i in others)
     if ask.rho is None:
@@ -307,22 +307,26 @@ def _gaussian_family(
         key_epsilon = total * weights[keys] / (weights[keys] + root)
         rho = rho_within(total - key_epsilon, ask.delta - key_delta)
     else:
-        key_delta, whole = ask.delta, squares + weights[keys] ** 2
-        key_epsilon = _pure_for(ask.rho * weights[keys] ** 2 / whole, (Fraction(1),))
-        rho = ask.rho * squares / whole
-    paid = []
+        key_delta, square_total = ask.delta, squares + weights[keys] ** 2
+        key_epsilon = _pure_for(ask.rho * weights[keys] ** 2 / square_total, (Fraction(1),))
+        rho = ask.rho * squares / square_total
+    paid_steps = []
     for i, step in enumerate(steps):
         if isinstance(step.method, SelectKeys):
-            mechanism: IntegerMechanism = step.method.pure(step.statistic, who, key_epsilon, key_delta)
-            paid.append(PaidStep(step, mechanism, epsilon=key_epsilon))
+            mechanism: IntegerMechanism = step.method.pure(
+                step.statistic, contribution, key_epsilon, key_delta
+            )
+            paid_steps.append(PaidStep(step, mechanism, epsilon=key_epsilon))
         else:
-            own = rho * weights[i] ** 2 / squares
-            paid.append(PaidStep(step, step.method.concentrated(step.statistic, who, own), rho=own))
-    return tuple(paid)
+            step_rho = rho * weights[i] ** 2 / squares
+            paid_steps.append(
+                PaidStep(step, step.method.concentrated(step.statistic, contribution, step_rho), rho=step_rho)
+            )
+    return tuple(paid_steps)
 
 
 def _concentrated_family(
-    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], contribution: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split rho in proportion to the squares of the weights, the selection of keys included.
 
@@ -332,16 +336,16 @@ def _concentrated_family(
     key_delta = Fraction(0) if not keys else ask.delta / 2 if ask.rho is None else ask.delta
     rho = rho_within(ask.epsilon or Fraction(0), ask.delta - key_delta) if ask.rho is None else ask.rho
     squares = sum(weight**2 for weight in weights)
-    paid = []
+    paid_steps = []
     for step, weight in zip(steps, weights, strict=True):
-        own = rho * weight**2 / squares
+        step_rho = rho * weight**2 / squares
         mechanism = (
-            step.method.selecting(who, own, key_delta)
+            step.method.selecting(contribution, step_rho, key_delta)
             if isinstance(step.method, SelectKeys)
-            else step.method.concentrated(step.statistic, who, own)
+            else step.method.concentrated(step.statistic, contribution, step_rho)
         )
-        paid.append(PaidStep(step, mechanism, rho=own))
-    return tuple(paid)
+        paid_steps.append(PaidStep(step, mechanism, rho=step_rho))
+    return tuple(paid_steps)
 
 
 def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:
@@ -442,5 +446,5 @@ def inner_ask(ask: Ask, sample: int) -> Ask:
 def amplified_ask(inner: Ask, sample: int) -> Ask:
     """Return what mechanisms that cost so much on the sample cost in all."""
     q = share_of_sample(sample)
-    whole = Cost.pure(inner.epsilon or 0).sampled(q).epsilon(delta=0)
-    return Ask(Fraction(whole), inner.delta * q)
+    amplified = Cost.pure(inner.epsilon or 0).sampled(q).epsilon(delta=0)
+    return Ask(Fraction(amplified), inner.delta * q)

@@ -151,8 +151,8 @@ class TableSubject(RowsSubject):
     @property
     def _selection(self) -> KeySelection | None:
         """The mechanism that selects the groups; None where they are public."""
-        first = self.mechanisms[0]
-        return first if isinstance(first, KeySelection) else None
+        mechanism = self.mechanisms[0]
+        return mechanism if isinstance(mechanism, KeySelection) else None
 
     def _opened(self, readings: SharedReadings) -> ExactIntegers | PrivateGroups:
         data = readings.of(self.engine)
@@ -165,8 +165,8 @@ class TableSubject(RowsSubject):
     def _bound(self) -> tuple[Step[Any], ...]:
         """The steps, each with the exact integers that its mechanism gets: those of every group."""
         if self.levels is not None:
-            [counted] = self.statistics
-            return (level_step(self.asked, self.levels, lambda exact: self._lines(exact, counted)),)
+            [statistic] = self.statistics
+            return (level_step(self.asked, self.levels, lambda exact: self._lines(exact, statistic)),)
         share = {} if self.sampled is None else {"sampled": str(self.sampled)}
         return tuple(
             Step(
@@ -177,18 +177,18 @@ class TableSubject(RowsSubject):
             for place, (step, mechanism) in enumerate(zip(self.steps, self.mechanisms, strict=True))
         )
 
-    def _exact(self, statistic: Statistic, place: int) -> Callable[[Any, Sequence[Any]], Any]:
+    def _exact(self, statistic: Statistic, index: int) -> Callable[[Any, Sequence[Any]], Any]:
         if self._selection is None:
             return lambda exact, _: self._lines(exact, statistic)
-        if place == 0:
+        if index == 0:
             return lambda groups, _: groups.sizes()
         return lambda groups, noisy: groups.integers(statistic, noisy[0])
 
     def _lines(self, exact: ExactIntegers, statistic: Statistic) -> Any:
         """Return a statistic's integers: one line for each public group."""
-        found, size = exact[statistic], statistic.size
+        integers, size = exact[statistic], statistic.size
         keys: list[tuple[object, ...]] = [()] if not self.asked.by else list(self.asked.keys or ())
-        return [found.get(key, [0] * size) for key in keys] or np.zeros((0, size), dtype=np.int64)
+        return [integers.get(key, [0] * size) for key in keys] or np.zeros((0, size), dtype=np.int64)
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read values and intervals off the noisy integers of the steps."""
@@ -215,13 +215,13 @@ class TableSubject(RowsSubject):
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
         columns = self._without_hidden_picks(columns)
-        measured = () if groups else measured_steps(self.columns, self.noises, noisy, self.rows_per_unit)
-        return self._answer(keys, columns, confidence, measured)
+        measurements = () if groups else measured_steps(self.columns, self.noises, noisy, self.rows_per_unit)
+        return self._answer(keys, columns, confidence, measurements)
 
     def _without_hidden_picks(self, columns: dict[str, Cells]) -> dict[str, Cells]:
         """Return the columns without picked quantiles that the noise hides, where rows are counted beside."""
-        counted = (c.name for c in self.columns if self.noises[c.step].statistic.word == "rows")
-        if (name := next(counted, None)) is None:
+        row_counts = (c.name for c in self.columns if self.noises[c.step].statistic.word == "rows")
+        if (name := next(row_counts, None)) is None:
             return columns
         rows = columns[name].value
         return {
@@ -230,8 +230,8 @@ class TableSubject(RowsSubject):
 
     def _read_levels(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read totals and groups that were measured together off the noisy residuals."""
-        paid = cast("PaidNoise", self.levels)
-        lines, cells = read_level_tables(self.asked, paid.noise, noisy[0], confidence)
+        noise = cast("PaidNoise", self.levels)
+        lines, cells = read_level_tables(self.asked, noise.noise, noisy[0], confidence)
         return self._answer(lines, {column.name: cells for column in self.columns}, confidence)
 
     def _answer(
@@ -239,16 +239,16 @@ class TableSubject(RowsSubject):
         keys: list[list[object]],
         columns: dict[str, Cells],
         confidence: Fraction,
-        measured: tuple[MeasuredIntegers, ...] = (),
+        measurements: tuple[MeasuredIntegers, ...] = (),
     ) -> AnswerTable:
         """Put the lines of the answer together: their keys, None for what is summed over, and cells."""
         dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
-        shown = {
+        answer_columns = {
             name: _shown([key[i] for key in keys], dates=name in dates)
             for i, (name, _) in enumerate(self.asked.by)
         }
         answer = AnswerTable(
-            shown,
+            answer_columns,
             columns,
             float(confidence),
             notes=self.captions(),
@@ -256,7 +256,7 @@ class TableSubject(RowsSubject):
             counts=tuple(c.name for c in self.columns if c.aggregate.counts),
             dates=dates,
             totals=bool(self.asked.levels),
-            measured=measured,
+            measured=measurements,
         )
         return self._in_declared_order(answer, keys)
 
@@ -265,23 +265,23 @@ class TableSubject(RowsSubject):
 
         Keys that are not listed come after those that are, as they stand; totals stay below their groups.
         """
-        known = scope(self.asked.input)
+        facts = scope(self.asked.input)
         orders = [
-            known[node.name].order if isinstance(node, Column) and node.name in known else ()
+            facts[node.name].order if isinstance(node, Column) and node.name in facts else ()
             for _, node in self.asked.by
         ]
         if not any(orders):
             return answer
         totals = bool(self.asked.levels)
         levels = list(dict.fromkeys(_level(key) for key in keys)) if totals else []
-        listed = [
+        key_orders = [
             {key: i for i, key in enumerate(dict.fromkeys((*order, *column)))}
             for order, column in zip(orders, zip(*keys, strict=True), strict=True)
         ]
 
         def place(i: int) -> tuple[int, ...]:
             level = levels.index(_level(keys[i])) if totals else 0
-            return level, *(places[key] for key, places in zip(keys[i], listed, strict=True))
+            return level, *(places[key] for key, places in zip(keys[i], key_orders, strict=True))
 
         return answer.with_lines(sorted(range(len(keys)), key=place))
 
@@ -302,13 +302,13 @@ def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:
 _BETTER = 0.95  # of the variance: less than that is not worth another plan
 
 
-def levels_together(pricing: Pricing, ask: Ask, paid: tuple[PaidStep, ...]) -> PaidNoise | None:
+def levels_together(pricing: Pricing, ask: Ask, paid_steps: tuple[PaidStep, ...]) -> PaidNoise | None:
     """Return the noise of levels that are planned together; None where sums of the finest groups do."""
     question, columns = pricing.question, pricing.columns
-    if not question.levels or question.sample is not None or not question.keys or len(paid) != 1:
+    if not question.levels or question.sample is not None or not question.keys or len(paid_steps) != 1:
         return None
-    counted = pricing.steps[0].statistic == RowCounts()
-    if not counted or any(not isinstance(column.reading, NumberReading) for column in columns):
+    only_rows = pricing.steps[0].statistic == RowCounts()
+    if not only_rows or any(not isinstance(column.reading, NumberReading) for column in columns):
         return None
     rho = ask.rho
     if rho is None and ask.epsilon is not None:
@@ -316,44 +316,44 @@ def levels_together(pricing: Pricing, ask: Ask, paid: tuple[PaidStep, ...]) -> P
     sizes = tuple(len(values) for values in _values(question.keys))
     if not rho or math.prod(sizes) != len(question.keys):
         return None
-    alone = paid[0].mechanism
-    if not isinstance(alone, DiscreteGaussian | DiscreteLaplace):
+    mechanism = paid_steps[0].mechanism
+    if not isinstance(mechanism, DiscreteGaussian | DiscreteLaplace):
         return None
     parts = [math.prod(n for i, n in enumerate(sizes) if i not in one) for one in question.levels]
-    sums = alone.variance * np.array(parts, np.float64)
+    sums = mechanism.variance * np.array(parts, np.float64)
     work = CrossWorkload(sizes, question.levels, (1.0,) * len(question.levels), "largest", pricing.who)
     promised = {k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v}
-    found = work.gaussian_variances(rho)
-    narrower = found.max() < sums.max() and np.log(found).mean() < np.log(_BETTER * sums).mean()
+    variances = work.gaussian_variances(rho)
+    narrower = variances.max() < sums.max() and np.log(variances).mean() < np.log(_BETTER * sums).mean()
     return work.gaussian(rho, promised) if narrower else None
 
 
 def forecast_of_levels(
-    question: TableQuestion, columns: Sequence[ReleasedColumn], paid: PaidNoise, level: Fraction
+    question: TableQuestion, columns: Sequence[ReleasedColumn], noise: PaidNoise, level: Fraction
 ) -> list[Forecast]:
     """Say what to expect of each column: the widest level, and which levels there are."""
-    widths = [(paid.noise.half_width(one, float(level)), one) for one in question.levels]
+    widths = [(noise.noise.half_width(one, float(level)), one) for one in question.levels]
     names = [name for name, _ in question.by]
-    said = ", ".join(
+    level_names = ", ".join(
         f"+/- {wide:,.4g} {'by ' + ' and '.join(names[i] for i in one) if one else 'in all'}"
         for wide, one in widths[:8]
     )
-    law = paid.mechanisms[0].describe()
+    law = noise.mechanisms[0].describe()
     widest = max(widths)[0]
-    return [Forecast(c.name, c.aggregate.words, law, widest, caution=said) for c in columns]
+    return [Forecast(c.name, c.aggregate.words, law, widest, caution=level_names) for c in columns]
 
 
 def _values(keys: Sequence[Sequence[object]]) -> list[dict[object, int]]:
     """Return the place of each value of each key column, in the order in which they come."""
-    found: list[dict[object, int]] = [{} for _ in keys[0]]
+    positions: list[dict[object, int]] = [{} for _ in keys[0]]
     for key in keys:
-        for places, value in zip(found, key, strict=True):
+        for places, value in zip(positions, key, strict=True):
             places.setdefault(value, len(places))
-    return found
+    return positions
 
 
 def level_step(
-    question: TableQuestion, paid: PaidNoise, counts: Callable[[ExactIntegers], Any]
+    question: TableQuestion, level_noise: PaidNoise, counts: Callable[[ExactIntegers], Any]
 ) -> Step[ExactIntegers]:
     """Return the step that measures the tables of all levels together, as sums of the finest groups.
 
@@ -366,8 +366,8 @@ def level_step(
     counts
         Returns the exact count of each of the finest groups, in the order of the keys.
     """
-    keys, noise = question.keys or (), paid.noise
-    [mechanism] = paid.mechanisms
+    keys, noise = question.keys or (), level_noise.noise
+    [mechanism] = level_noise.mechanisms
 
     def tables(exact: ExactIntegers, _: object) -> list[Any]:
         finest, places = np.zeros(noise.sizes, np.int64), _values(keys)
@@ -383,21 +383,21 @@ def read_level_tables(
     question: TableQuestion, noise: CrossNoise, residuals: Sequence[Any], confidence: Fraction
 ) -> tuple[list[list[object]], Cells]:
     """Read the lines of all levels and their cells off the noisy residuals."""
-    drawn = [np.array(one) for one in residuals]
+    tables = [np.array(one) for one in residuals]
     keys = question.keys or ()
     places = _values(keys)
-    shown: list[list[object]] = []
+    lines_shown: list[list[object]] = []
     value: list[float] = []
-    wide: list[float] = []
+    half_widths: list[float] = []
     for level in question.levels:
-        found = noise.estimate(level, drawn)
+        estimates = noise.estimate(level, tables)
         half = noise.half_width(level, float(confidence))
         lines, _ = lines_of(keys, (level,))
-        shown += lines
-        value += [float(found[tuple(places[i][line[i]] for i in level)]) for line in lines]
-        wide += [half] * len(lines)
-    low, high = np.array(value) - wide, np.array(value) + wide
-    return shown, Cells(tuple(value), tuple(low.tolist()), tuple(high.tolist()))
+        lines_shown += lines
+        value += [float(estimates[tuple(places[i][line[i]] for i in level)]) for line in lines]
+        half_widths += [half] * len(lines)
+    low, high = np.array(value) - half_widths, np.array(value) + half_widths
+    return lines_shown, Cells(tuple(value), tuple(low.tolist()), tuple(high.tolist()))
 
 
 _CARRIED = (RowCounts, UnitCounts, UnitsWith, MomentSums, ProductSums)
@@ -410,14 +410,14 @@ def measured_steps(
     rows_per_unit: int | None,
 ) -> tuple[MeasuredIntegers, ...]:
     """Return the integers of each step that inference can read, for every group."""
-    found: dict[int, dict[str, tuple[str, int]]] = {}
+    outputs: dict[int, dict[str, tuple[str, int]]] = {}
     for column in columns:
-        place = column.reading.at if isinstance(column.reading, CellReading) else 0
+        cell = column.reading.at if isinstance(column.reading, CellReading) else 0
         statistic = noises[column.step].statistic
         if isinstance(column.reading, CellReading) or isinstance(statistic, _CARRIED):
-            found.setdefault(column.step, {})[column.name] = (column.aggregate.word, place)
-    made = []
-    for step, names in found.items():
+            outputs.setdefault(column.step, {})[column.name] = (column.aggregate.word, cell)
+    measurements = []
+    for step, names in outputs.items():
         laws = noises[step].mechanisms
         if all(isinstance(law, DiscreteLaplace | DiscreteGaussian) for law in laws):
             lines = tuple(
@@ -426,8 +426,8 @@ def measured_steps(
             noise = tuple(
                 ("gaussian" if isinstance(law, DiscreteGaussian) else "laplace", law.scale) for law in laws
             )
-            made.append(_described(noises[step].statistic, names, lines, noise, rows_per_unit))
-    return tuple(made)
+            measurements.append(_described(noises[step].statistic, names, lines, noise, rows_per_unit))
+    return tuple(measurements)
 
 
 def _described(

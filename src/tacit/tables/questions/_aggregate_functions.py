@@ -161,8 +161,8 @@ def covariance(
     >>> covariance("age", "length_of_stay", population=True).word
     'covariance'
     """
-    read = _pair_bounds("covariance", bounds)
-    return CovarianceOf(as_node(x), as_node(y), *read, population=bool(population))
+    pair_bounds = _pair_bounds("covariance", bounds)
+    return CovarianceOf(as_node(x), as_node(y), *pair_bounds, population=bool(population))
 
 
 def slope(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -231,8 +231,8 @@ def quantiles(
         The values that may be shown; by default at most 200, evenly spaced between the bounds. Closer
         candidates make narrower intervals.
     """
-    read = tuple(sorted(_LEVELS.read("levels", levels)))
-    return QuantilesOf(as_node(column), _bounds("quantiles", bounds), _candidates(candidates), read)
+    sorted_levels = tuple(sorted(_LEVELS.read("levels", levels)))
+    return QuantilesOf(as_node(column), _bounds("quantiles", bounds), _candidates(candidates), sorted_levels)
 
 
 def quantile(
@@ -343,21 +343,21 @@ def best(
     return BestOf(options, tuple(as_value(score(value)) for value in options), _bounds("best", bounds))
 
 
-def _bounds(name: str, given: Sequence[Number] | None) -> Range | None:
-    return None if given is None else read_bounds(name, given)
+def _bounds(name: str, bounds: Sequence[Number] | None) -> Range | None:
+    return None if bounds is None else read_bounds(name, bounds)
 
 
 def _options(
     candidates: Iterable[object], least: int, most: int, example: str
 ) -> tuple[float | str | bool, ...]:
     """Read public candidates: text, numbers or booleans, all of one kind."""
-    listed = Listed("values", example, least=least, most=most)
-    values = listed.read("candidates", read_keys("candidates", candidates))
+    parameter = Listed("values", example, least=least, most=most)
+    values = parameter.read("candidates", read_keys("candidates", candidates))
     return tuple(value for value in values if isinstance(value, float | str | bool))
 
 
-def _pair_bounds(name: str, given: PairBounds) -> tuple[Range | None, Range | None]:
-    x, y = _PAIR_BOUNDS.read("bounds", given)
+def _pair_bounds(name: str, bounds: PairBounds) -> tuple[Range | None, Range | None]:
+    x, y = _PAIR_BOUNDS.read("bounds", bounds)
     return _bounds(name, x), _bounds(name, y)
 
 
@@ -365,9 +365,9 @@ def _level(q: Number) -> Fraction:
     return _LEVEL.read("level", q)
 
 
-def _candidates(given: Iterable[Number] | None) -> tuple[float, ...]:
-    if given is None:
+def _candidates(candidates: Iterable[Number] | None) -> tuple[float, ...]:
+    if candidates is None:
         return ()
-    different = {float(number) for number in _NUMBERS.read("candidates", given)}
+    different = {float(number) for number in _NUMBERS.read("candidates", candidates)}
     _NUMBERS.read("candidates", different)  # refuses too few that differ
     return tuple(sorted(different))

@@ -192,11 +192,13 @@ class OnBounds(Aggregate):
     def resolved(self, facts: Scope) -> Self:
         """Read the argument as a number, with the bounds that its form and the facts show."""
         node = resolve(as_number(self.argument, facts), facts, "number")
-        found = self.bounds or bounds_of(node, facts)
-        if found is not None and found[0] == found[1] != 0:  # a constant, as in SUM(1): a range has two ends
-            found = min(found[0], Fraction(0)), max(found[1], Fraction(0))
-        known = found if found is not None and found[0] < found[1] else None
-        return replace(self, argument=node, bounds=known)
+        bounds = self.bounds or bounds_of(node, facts)
+        if (
+            bounds is not None and bounds[0] == bounds[1] != 0
+        ):  # a constant, as in SUM(1): a range has two ends
+            bounds = min(bounds[0], Fraction(0)), max(bounds[1], Fraction(0))
+        usable_bounds = bounds if bounds is not None and bounds[0] < bounds[1] else None
+        return replace(self, argument=node, bounds=usable_bounds)
 
     @property
     def needed_bounds(self) -> Range:
@@ -217,14 +219,14 @@ def is_yes_no(node: Node | None) -> bool:
 
 def bounds_missing(word: str, argument: Node) -> TacitError:
     """Refuse an aggregate of an expression that has no bounds."""
-    what = words_of(argument)
+    words = words_of(argument)
     return TacitError(
         "missing-bounds",
-        f"{word} of {what} needs bounds",
+        f"{word} of {words} needs bounds",
         why="without a public range, one person could change the answer without limit",
-        fix=Declare("bounds", (0, 30), column=what)
+        fix=Declare("bounds", (0, 30), column=words)
         if isinstance(argument, Column)
-        else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
+        else Do("bound-aggregate", expression=words, low="LOW", high="HIGH"),
     )
 
 

@@ -51,13 +51,13 @@ class QuantilesOf(OnBounds):
     levels: tuple[Fraction, ...] = ()
     word: ClassVar[str] = "quantiles"
 
-    def bins(self, most: int) -> Bins:
+    def bins(self, max_cells: int) -> Bins:
         """Return the user's candidates, or evenly spaced ones between the bounds."""
         if self.candidates:
             middles = tuple((a + b) / 2 for a, b in itertools.pairwise(self.candidates))
             return ListedBins(self.candidates, middles)
         low, high = self.needed_bounds
-        step = nice_step((low, high), most)
+        step = nice_step((low, high), max_cells)
         return EvenBins(float(low), float(step), int((high - low) / step) + 1)
 
     def column_names(self, name: str) -> list[str]:
@@ -148,8 +148,8 @@ class ExtremeOf(QuantileOf):
     @property
     def caution(self) -> str:  # type: ignore[override]
         """Say that an extreme is never released."""
-        what = "largest" if self.largest else "smallest"
-        return f"not the {what} value, because that would reveal one person"
+        extreme = "largest" if self.largest else "smallest"
+        return f"not the {extreme} value, because that would reveal one person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +205,12 @@ class MostCommonOf(Aggregate):
 
     def _no_candidates(self) -> TacitError:
         """Refuse where there are no public values to choose among."""
-        what = words_of(self.argument)
+        words = words_of(self.argument)
         return TacitError(
             "keys-missing",
-            f"the most common value of {what} is chosen from public values, but none are declared",
+            f"the most common value of {words} is chosen from public values, but none are declared",
             why="which values exist is private",
-            fix=Declare("keys", ["A", "B"], column=what)
+            fix=Declare("keys", ["A", "B"], column=words)
             if isinstance(self.argument, Column)
             else Set(candidates=["A", "B"]),
         )
@@ -259,17 +259,17 @@ class BestOf(Aggregate):
     @property
     def words(self) -> str:
         """The aggregate in words, with its first scores."""
-        shown = [words_of(score) for score in self.scores[:2]]
-        return f"best({', '.join(shown)}{', ...' if len(self.scores) > 2 else ''})"
+        score_words = [words_of(score) for score in self.scores[:2]]
+        return f"best({', '.join(score_words)}{', ...' if len(self.scores) > 2 else ''})"
 
     def resolved(self, facts: Scope) -> Self:
         """Read the scores as numbers, with bounds that hold all of theirs."""
         scores = tuple(resolve(score, facts, "number") for score in self.scores)
-        found = [bounds_of(score, facts) for score in scores]
-        known = [one for one in found if one is not None]
+        ranges = [bounds_of(score, facts) for score in scores]
+        known_ranges = [one for one in ranges if one is not None]
         bounds = self.bounds
-        if bounds is None and len(known) == len(found):
-            bounds = min(low for low, _ in known), max(high for _, high in known)
+        if bounds is None and len(known_ranges) == len(ranges):
+            bounds = min(low for low, _ in known_ranges), max(high for _, high in known_ranges)
         if bounds is not None and not bounds[0] < bounds[1]:
             bounds = None
         return replace(self, scores=scores, bounds=bounds)

@@ -106,16 +106,16 @@ def at_most_cells(number: int) -> Iterator[None]:
         _MOST_CELLS.reset(before)
 
 
-def most_cells(own: int) -> int:
+def most_cells(limit: int) -> int:
     """Return how many cells a column may have: a question's own limit, or a smaller one around it."""
     around = _MOST_CELLS.get()
-    return own if around is None else min(own, around)
+    return limit if around is None else min(limit, around)
 
 
 def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
     """Resolve a group's key: its kind follows from the public keys, the declared facts, or is text."""
-    known = resolve(node, facts)
-    return resolve(node, facts, kind or kind_of(known) or "text")
+    resolved = resolve(node, facts)
+    return resolve(node, facts, kind or kind_of(resolved) or "text")
 
 
 def key_nodes(
@@ -127,26 +127,26 @@ def key_nodes(
     as dates where all its keys are written as dates: then a day matches, whether the source stores text,
     dates or moments.
     """
-    made = []
+    nodes = []
     for i, (name, node) in enumerate(by):
         if keys is None:
-            made.append((name, key_node(node, facts, None)))
+            nodes.append((name, key_node(node, facts, None)))
             continue
         column = [key[i] for key in keys if key[i] is not None]
         of_keys = KEY_KINDS[type(column[0])]
         dated = of_keys == "text" and all(is_iso(str(key)) for key in column)
         kind = kind_of(resolve(node, facts)) or ("date" if dated else of_keys)
         if kind != of_keys and not (kind == "date" and dated):
-            wrong = next(k for k in column if kind != "date" or not isinstance(k, str) or not is_iso(k))
+            example = next(k for k in column if kind != "date" or not isinstance(k, str) or not is_iso(k))
             raise bad_parameter(
                 f"keys of {name!r}",
                 "dates such as '2026-01-31'" if kind == "date" else f"of the type {kind}, like the column",
-                wrong,
+                example,
                 fix=Set(keys={name: example_keys(kind)}),
             )
-        made.append((name, resolve(node, facts, kind)))
+        nodes.append((name, resolve(node, facts, kind)))
         check_possible_keys(name, node, column, facts)
-    return tuple(made)
+    return tuple(nodes)
 
 
 def typed_keys(
@@ -156,13 +156,15 @@ def typed_keys(
     dated = [kind_of(node) == "date" for _, node in by]
     if keys is None or not any(dated):
         return keys
-    made = [
+    dated_keys = [
         tuple(
             _moment(str(k)) if is_date and k is not None else k for k, is_date in zip(key, dated, strict=True)
         )
         for key in keys
     ]
-    return tuple(sorted(Listed("dates", '["2026-01-01"]', different=True).read("keys", made), key=_order))
+    return tuple(
+        sorted(Listed("dates", '["2026-01-01"]', different=True).read("keys", dated_keys), key=_order)
+    )
 
 
 def _order(key: tuple[object, ...]) -> list[Any]:
@@ -185,29 +187,29 @@ def example_keys(kind: Kind | None) -> list[object]:
 _Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
 
 
-def from_public_tables(given: KeysGiven, dataset: TableDataset) -> _Lists:
+def from_public_tables(keys: KeysGiven, dataset: TableDataset) -> _Lists:
     """Read the keys that are given as the name of a public table."""
-    if isinstance(given, str):
-        return public_column(given, dataset.tables, dataset._engine)
-    if isinstance(given, Mapping):
+    if isinstance(keys, str):
+        return public_column(keys, dataset.tables, dataset._engine)
+    if isinstance(keys, Mapping):
         return {
             n: public_column(v, dataset.tables, dataset._engine) if isinstance(v, str) else v
-            for n, v in given.items()
+            for n, v in keys.items()
         }
-    return given
+    return keys
 
 
-def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> list[object]:
+def public_column(reference: str, tables: Mapping[str, Table], engine: Engine) -> list[object]:
     """Read the different values of a column of a public table: ``table`` (its key) or ``table.column``."""
-    name, _, column = (written, "", "") if written in tables else written.rpartition(".")
+    name, _, column = (reference, "", "") if reference in tables else reference.rpartition(".")
     table = tables.get(name)
     if table is None or table.key is None:
         public = sorted(n for n, t in tables.items() if t.key is not None)
         raise TacitError(
             "bad-parameter",
-            f"keys must be a list or the name of a public table, got {written[:40]!r}",
+            f"keys must be a list or the name of a public table, got {reference[:40]!r}",
             why="the values of a protected table are not public" if table is not None else "",
-            fix=Set(keys=public[0] if public and table is None else [written[:20]]),
+            fix=Set(keys=public[0] if public and table is None else [reference[:20]]),
         )
     column = column or table.key
     if table.columns is not None and column not in table.columns:
@@ -229,51 +231,51 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
     return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
 
 
-def read_column_keys(column: str, given: object) -> tuple[object, ...]:
+def read_column_keys(column: str, keys: object) -> tuple[object, ...]:
     """Read a list of public keys; None, which stands for missing values, comes last."""
-    if not isinstance(given, Sequence) or None not in given:
-        return read_keys(column, given)
-    if given.count(None) > 1:
+    if not isinstance(keys, Sequence) or None not in keys:
+        return read_keys(column, keys)
+    if keys.count(None) > 1:
         read_keys(column, ["NULL", "NULL"])  # refuses a key that is listed twice
-    return (*read_keys(column, [key for key in given if key is not None]), None)
+    return (*read_keys(column, [key for key in keys if key is not None]), None)
 
 
-def listed_order(column: str, given: object, keys: tuple[object, ...]) -> tuple[object, ...]:
+def listed_order(column: str, values: object, keys: tuple[object, ...]) -> tuple[object, ...]:
     """Return keys in the order in which a list has them; nothing if that is their own order, or for a set."""
-    if not isinstance(given, Sequence):
+    if not isinstance(values, Sequence):
         return ()
-    listed = tuple(_read_key(column, one) for one in given)
-    return () if listed == keys else listed
+    order = tuple(_read_key(column, one) for one in values)
+    return () if order == keys else order
 
 
 def read_group_keys(
-    by: Sequence[tuple[str, Node]], given: _Lists, facts: Scope, *, missing: bool = False
+    by: Sequence[tuple[str, Node]], lists: _Lists, facts: Scope, *, missing: bool = False
 ) -> tuple[tuple[object, ...], ...] | None:
     """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately.
 
     With ``missing``, the missing values of each column are one more key of it.
     """
     names = [name for name, _ in by]
-    if isinstance(given, Mapping):
-        columns = _lists_by_column(by, given, facts)
-    elif given is None:
-        known = [_known_keys(name, node, facts) for name, node in by]
-        columns = [keys for keys in known if keys is not None]
-        if len(columns) != len(known):
+    if isinstance(lists, Mapping):
+        columns = _lists_by_column(by, lists, facts)
+    elif lists is None:
+        key_lists = [_known_keys(name, node, facts) for name, node in by]
+        columns = [keys for keys in key_lists if keys is not None]
+        if len(columns) != len(key_lists):
             return None
     elif len(names) == 1:
-        columns = [read_column_keys(names[0], list(given))]
+        columns = [read_column_keys(names[0], list(lists))]
     else:
         if missing:
             raise _missing_in_tuples(names)
-        return _tuples(names, list(given))
+        return _tuples(names, list(lists))
     if missing:
         columns = [column if None in column else (*column, None) for column in columns]
     total = math.prod(len(column) for column in columns)
-    if total > (most := _MOST_GROUPS.get()):
+    if total > (max_groups := _MOST_GROUPS.get()):
         raise bad_parameter(
             "keys",
-            f"at most {most:,} combinations",
+            f"at most {max_groups:,} combinations",
             f"{total:,}",
             fix="group by fewer columns, or give only the combinations that matter",
         )
@@ -287,16 +289,18 @@ def _known_keys(name: str, node: Node, facts: Scope) -> tuple[object, ...] | Non
         return keys
     if len({type(key) for key in keys if key is not None}) != 1:
         return None
-    read = read_column_keys(name, list(keys))
-    return keys if set(keys) == set(read) else read  # in the order of the question, or of the calendar
+    sorted_keys = read_column_keys(name, list(keys))
+    return (
+        keys if set(keys) == set(sorted_keys) else sorted_keys
+    )  # in the order of the question, or of the calendar
 
 
 def _lists_by_column(
-    by: Sequence[tuple[str, Node]], given: Mapping[str, Sequence[object]], facts: Scope
+    by: Sequence[tuple[str, Node]], lists: Mapping[str, Sequence[object]], facts: Scope
 ) -> list[tuple[object, ...]]:
     """Read lists by column; they come beside the keys that are known."""
     columns = [
-        read_column_keys(name, given[name]) if name in given else _known_keys(name, node, facts)
+        read_column_keys(name, lists[name]) if name in lists else _known_keys(name, node, facts)
         for name, node in by
     ]
     missing = [name for (name, _), keys in zip(by, columns, strict=True) if keys is None]
@@ -304,7 +308,7 @@ def _lists_by_column(
         raise bad_parameter(
             "keys",
             "a list for each column that you group by",
-            sorted(given),
+            sorted(lists),
             fix=Set(keys={missing[0]: ["A", "B"]}),
         )
     return [keys for keys in columns if keys is not None]
@@ -369,11 +373,11 @@ def cube_levels(columns: int) -> Levels:
 
 def named_levels(names: Sequence[str], sets: Sequence[Sequence[str]]) -> Levels:
     """Return the levels that are given by the names of their columns."""
-    listed = Listed("lists of columns", f'[["{names[0]}"], []]', most=MOST_LEVELS)
-    given = [(one,) if isinstance(one, str) else tuple(one) for one in listed.read("sets", sets)]
-    for name in (name for one in given for name in one):
+    parameter = Listed("lists of columns", f'[["{names[0]}"], []]', most=MOST_LEVELS)
+    levels = [(one,) if isinstance(one, str) else tuple(one) for one in parameter.read("sets", sets)]
+    for name in (name for one in levels for name in one):
         Choice(tuple(names)).read("a column of a grouping set", name)
-    return tuple(dict.fromkeys(tuple(i for i, n in enumerate(names) if n in one) for one in given))
+    return tuple(dict.fromkeys(tuple(i for i, n in enumerate(names) if n in one) for one in levels))
 
 
 def check_levels(question: TableQuestion) -> None:
@@ -410,14 +414,14 @@ def check_levels(question: TableQuestion) -> None:
 def check_totals(
     steps: tuple[MeasuredStep, ...],
     columns: tuple[ReleasedColumn, ...],
-    who: Contribution,
+    contributed: Contribution,
     names: Sequence[str],
 ) -> None:
     """Refuse aggregates whose total is not the sum over groups: picked values, units in several groups."""
     for column in columns:
         step = steps[column.step]
         sums = isinstance(step.method, AddNoise) and not isinstance(step.statistic, DistinctCounts)
-        if sums and (who.groups == 1 or not isinstance(step.statistic, UnitCounts)):
+        if sums and (contributed.groups == 1 or not isinstance(step.statistic, UnitCounts)):
             continue
         raise TacitError(
             "not-allowed",
@@ -430,17 +434,17 @@ def check_totals(
 
 def lines_of(keys: Sequence[Sequence[object]], levels: Levels) -> tuple[list[list[object]], list[list[int]]]:
     """Return all lines: their keys, None for what is summed over, and the finest lines in each of them."""
-    made: list[list[object]] = []
+    lines_of_keys: list[list[object]] = []
     groups: list[list[int]] = []
     for level in levels:
-        found: dict[tuple[object, ...], list[int]] = {}
+        members: dict[tuple[object, ...], list[int]] = {}
         for at, key in enumerate(keys):
-            found.setdefault(tuple(key[i] for i in level), []).append(at)
-        for shown, lines in found.items():
-            values = dict(zip(level, shown, strict=True))
-            made.append([values.get(i) for i in range(len(keys[0]))])
+            members.setdefault(tuple(key[i] for i in level), []).append(at)
+        for values_shown, lines in members.items():
+            values = dict(zip(level, values_shown, strict=True))
+            lines_of_keys.append([values.get(i) for i in range(len(keys[0]))])
             groups.append(lines)
-    return made, groups
+    return lines_of_keys, groups
 
 
 def read_levels(

@@ -73,9 +73,11 @@ class CutNote:
         scans = [scan for scan in scans_of(question.input) if scan.table.name == self.table]
         if self.bounds is None:
             return any(scan.rows == self.rows for scan in scans)
-        asked = [(a.argument, getattr(a, "bounds", None)) for _, a in question.aggregates]
-        named = any(isinstance(e, Column) and e.name == self.column and b == self.bounds for e, b in asked)
-        return bool(scans) and named
+        clipped = [(a.argument, getattr(a, "bounds", None)) for _, a in question.aggregates]
+        names_column = any(
+            isinstance(e, Column) and e.name == self.column and b == self.bounds for e, b in clipped
+        )
+        return bool(scans) and names_column
 
 
 def percent(cells: Cells) -> str:
@@ -92,8 +94,8 @@ def percent(cells: Cells) -> str:
         return f"{HIDDEN} [{math.floor(low)}, {math.ceil(high)}] %"
     tenths = 10 if value < 10 else 1
     rounded = (round(value * tenths), math.floor(low * tenths), math.ceil(high * tenths))
-    shown = [f"{number / tenths:g}" for number in rounded]
-    return f"{shown[0]} % [{shown[1]}, {shown[2]}]"
+    texts = [f"{number / tenths:g}" for number in rounded]
+    return f"{texts[0]} % [{texts[1]}, {texts[2]}]"
 
 
 def cut_lines(question: TableQuestion, dataset: TableDataset) -> list[str]:
@@ -109,20 +111,20 @@ def cut_note(dataset: TableDataset, release: Release[AnswerTable]) -> CutNote:
     fields = release.certificate.fields
     columns, notes = getattr(release.content, "columns", {}), getattr(release.content, "notes", {})
     name = next((c for c in (BEYOND, OUTSIDE) if c in columns), None)
-    own = fields.get("dataset") == dataset.identity.document()
-    known = [note for note in _possible(dataset) if name and notes.get(name, "").endswith(note.meaning)]
-    if name is None or not own or not known:
+    is_own = fields.get("dataset") == dataset.identity.document()
+    notes_known = [note for note in _possible(dataset) if name and notes.get(name, "").endswith(note.meaning)]
+    if name is None or not is_own or not notes_known:
         raise TacitError(
             "bad-parameter",
             "this release does not measure what the limits and bounds of this dataset cut",
             why="a caption must describe the data, limits and bounds of its own dataset",
             fix=Code("visits.noting(visits.measure_cut(epsilon=0.05).release())"),
         )
-    cells, paid = columns[name], fields.get("ledger")
-    entry = f" (entry {paid['entry']})" if isinstance(paid, dict) else ""
-    one = known[0]
-    text = f"{percent(cells)} {one.meaning}{entry}"
-    return CutNote(one.table, one.rows, one.column, one.bounds, text)
+    cells, charge = columns[name], fields.get("ledger")
+    entry = f" (entry {charge['entry']})" if isinstance(charge, dict) else ""
+    noted = notes_known[0]
+    text = f"{percent(cells)} {noted.meaning}{entry}"
+    return CutNote(noted.table, noted.rows, noted.column, noted.bounds, text)
 
 
 def _possible(dataset: TableDataset) -> Iterator[CutNote]:
@@ -229,23 +231,25 @@ class LimitCaption:
     def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release with the advice in its caption."""
         answer = release.content
-        counted = {"rows": f"rows in {self.rows_of}", "groups": f"values of {self.by}"}
-        said = [
+        counted_words = {"rows": f"rows in {self.rows_of}", "groups": f"values of {self.by}"}
+        sentences = [
             self._sentence(name, answer.columns[f"{name}_{_SUGGESTED}"], what)
-            for name, what in counted.items()
+            for name, what in counted_words.items()
             if f"{name}_{_SUGGESTED}" in answer.columns
         ]
-        said.append("a smaller limit means less noise and more dropped rows; measure_cut estimates how many")
-        return replace(release, content=replace(answer, left_out=(*said, *answer.left_out)))
+        sentences.append(
+            "a smaller limit means less noise and more dropped rows; measure_cut estimates how many"
+        )
+        return replace(release, content=replace(answer, left_out=(*sentences, *answer.left_out)))
 
-    def _sentence(self, name: str, cells: Cells, what: str) -> str:
+    def _sentence(self, name: str, cells: Cells, counted_words: str) -> str:
         if cells.value[0] is None:
-            return f"the {what} are {HIDDEN}: use a larger epsilon"
+            return f"the {counted_words} are {HIDDEN}: use a larger epsilon"
         value = max(1, math.ceil(float(cells.value[0])))
         low = max(1, math.ceil(float(cells.low[0] or 1)))  # numbers of rows are whole
         high = max(1, math.floor(float(cells.high[0] or 1)))
         text = (
-            f"95 % of {self.units} have at most about {value:,} [{low:,}, {high:,}] {what}: "
+            f"95 % of {self.units} have at most about {value:,} [{low:,}, {high:,}] {counted_words}: "
             f'limits={{"{name}": {value}}} would keep all {name} of about 95 % of {self.units}'
         )
         if value >= self.most:
@@ -281,16 +285,16 @@ class CutCaption:
     def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release with the share in words."""
         answer = release.content
-        notes, said = dict(answer.notes), []
+        notes, sentences = dict(answer.notes), []
         for name in (BEYOND, OUTSIDE):
             if name in answer.columns:
                 notes[name] = f"{percent(answer.columns[name])} {self.meaning}"
                 if self.cap:
-                    said.append(
+                    sentences.append(
                         f"more than {self.cap:,} rows of one {self.unit} count as {self.cap:,} here, so the "
                         "share may be larger"
                     )
-        return replace(release, content=replace(answer, notes=notes, left_out=(*said, *answer.left_out)))
+        return replace(release, content=replace(answer, notes=notes, left_out=(*sentences, *answer.left_out)))
 
 
 def limit_query(
@@ -300,8 +304,8 @@ def limit_query(
     _check_unit(dataset)
     numbers, name = _round_numbers(most), table or dataset.main
     measures = {"rows": ask.count(), **({} if by is None else {"groups": ask.count_distinct(by)})}
-    asked = {n: ask.quantiles(n, _LEVELS, bounds=(0, most), candidates=numbers) for n in measures}
-    query = dataset[name].per_unit((), **measures).agg(**asked)
+    aggregates = {n: ask.quantiles(n, _LEVELS, bounds=(0, most), candidates=numbers) for n in measures}
+    query = dataset[name].per_unit((), **measures).agg(**aggregates)
     return query.question, LimitCaption(f"{dataset.unit.noun}s", name, by or "", most)
 
 
@@ -326,9 +330,9 @@ def cut_query(
             f"no limit cuts the rows of {name!r}",
             fix=Declare("limits", 10, column="rows"),
         )
-    most = 10 * limit if cap is None else cap
-    query = rows.per_unit(rows=ask.count()).agg(**{BEYOND: share_beyond("rows", limit, most)})
-    return query.question, CutCaption(CutNote(name, limit).meaning, most, noun)
+    public_cap = 10 * limit if cap is None else cap
+    query = rows.per_unit(rows=ask.count()).agg(**{BEYOND: share_beyond("rows", limit, public_cap)})
+    return query.question, CutCaption(CutNote(name, limit).meaning, public_cap, noun)
 
 
 def _check_unit(dataset: TableDataset) -> None:
@@ -344,12 +348,12 @@ def _check_unit(dataset: TableDataset) -> None:
 def _declared_bounds(dataset: TableDataset, table: str, column: str) -> tuple[Fraction, Fraction]:
     """Return the declared bounds of a column, or refuse."""
     facts = dataset.tables[table].facts
-    known = tuple(dataset[table].columns) or tuple(facts)
-    if column not in known:
+    columns = tuple(dataset[table].columns) or tuple(facts)
+    if column not in columns:
         raise TacitError(
             "unknown-column",
             f"the table {table!r} has no column {column!r}",
-            fix=choose_name(column, known),
+            fix=choose_name(column, columns),
         )
     fact = facts.get(column)
     if fact is None or fact.bounds is None:
@@ -361,7 +365,7 @@ def _declared_bounds(dataset: TableDataset, table: str, column: str) -> tuple[Fr
     return fact.bounds
 
 
-def _round_numbers(most: int) -> list[float]:
+def _round_numbers(max_number: int) -> list[float]:
     """Return the candidates: all numbers to 10, then round ones, so that few share the noise.
 
     Examples
@@ -369,6 +373,6 @@ def _round_numbers(most: int) -> list[float]:
     >>> _round_numbers(25)[9:]
     [10.0, 12.0, 15.0, 20.0, 25.0]
     """
-    found = {*range(1, 11), *_FINE}
-    found |= {int(digit * 10**power) for power in range(2, len(str(most))) for digit in _COARSE}
-    return [float(n) for n in sorted({n for n in found if n < most} | {most})]
+    numbers = {*range(1, 11), *_FINE}
+    numbers |= {int(digit * 10**power) for power in range(2, len(str(max_number))) for digit in _COARSE}
+    return [float(n) for n in sorted({n for n in numbers if n < max_number} | {max_number})]

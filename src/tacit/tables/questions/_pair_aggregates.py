@@ -78,13 +78,15 @@ class PairNoise:
             return np.asarray(np.log(linear_tail(at, terms, normal) / failing))
 
         # the ratio lies between those of normal and of one Laplace noise, where this is nearly a line
-        first = np.full(len(weights), NormalDist().inv_cdf(1 - failing / 2))
+        low_ratio = np.full(len(weights), NormalDist().inv_cdf(1 - failing / 2))
         second = np.full(len(weights), math.log(1 / failing) / math.sqrt(2) + 0.01)
-        at_first, at_second = logarithm(first), logarithm(second)
+        at_first, at_second = logarithm(low_ratio), logarithm(second)
         for _ in range(_ROUNDS):
-            apart = at_second - at_first
-            move = np.divide(at_second * (second - first), apart, out=np.zeros_like(apart), where=apart != 0)
-            first, at_first, second = second, at_second, second - move
+            distance = at_second - at_first
+            move = np.divide(
+                at_second * (second - low_ratio), distance, out=np.zeros_like(distance), where=distance != 0
+            )
+            low_ratio, at_first, second = second, at_second, second - move
             at_second = logarithm(second)
         return second
 
@@ -108,8 +110,8 @@ class PairSums:
     def mean(self, axis: int) -> _Parts:
         """Return the noisy mean of x (0) or y (1), in [0, 1]."""
         total, sums = self.count, self.cells.sum(axis=2 - axis) @ _X
-        found: _Parts = np.divide(sums, total, out=np.full_like(total, 0.5), where=total > 0)
-        return np.clip(found, 0, 1)
+        means: _Parts = np.divide(sums, total, out=np.full_like(total, 0.5), where=total > 0)
+        return np.clip(means, 0, 1)
 
     def sum(self, weights: _Parts) -> _Parts:
         """Return a weighted sum of the noisy products."""
@@ -150,12 +152,12 @@ class PairSums:
         rest = a * a - spread * (above * above).sum(axis=(1, 2))
         root = np.sqrt(np.maximum(half * half - square * rest, 0))
         clear = (square > 0) & (b > 0)
-        found: _Parts = np.divide(half + sign * root, square, out=np.full_like(a, sign * np.inf), where=clear)
-        return found
+        ends: _Parts = np.divide(half + sign * root, square, out=np.full_like(a, sign * np.inf), where=clear)
+        return ends
 
 
-def _outer(first: _Parts, second: _Parts) -> _Parts:
-    return np.asarray(first[:, :, None] * second[:, None, :])
+def _outer(x: _Parts, y: _Parts) -> _Parts:
+    return np.asarray(x[:, :, None] * y[:, None, :])
 
 
 def _all(like: _Parts) -> _Parts:
@@ -194,8 +196,8 @@ class _PairReading(Reading):
             cells, grids = cells.swapaxes(1, 2), grids[::-1]
         x, y = ((float(g.lo * g.step), float(g.width * g.step)) for g in grids)
         sums = PairSums(cells, PairNoise.of(noise), float(1 - confidence))
-        least, most = self.whole(x, y, grids[0].width)
-        inside = (np.clip(end, least, most).tolist() for end in self.ends(sums, x, y))
+        lowest, highest = self.whole(x, y, grids[0].width)
+        inside = (np.clip(end, lowest, highest).tolist() for end in self.ends(sums, x, y))
         return [Cell(None if math.isnan(v) else v, a, b) for v, a, b in zip(*inside, strict=True)]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
@@ -228,8 +230,8 @@ class PairCovariance(_PairReading):
     def whole(self, x: tuple[float, float], y: tuple[float, float], steps: int) -> tuple[float, float]:
         """Return the covariance of rows at two opposite corners; of two rows, where a sample is meant."""
         del steps
-        most = x[1] * y[1] * (0.5 if self.sample else 0.25)
-        return -most, most
+        bound = x[1] * y[1] * (0.5 if self.sample else 0.25)
+        return -bound, bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,15 +247,15 @@ class PairCorrelation(_PairReading):
     def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _PairEnds:
         """Divide by the geometric mean of the two spreads."""
         del x, y
-        first, second = sums.squares(0), sums.squares(1)
-        a, b = sums.sum(first), sums.sum(second)
-        known = (a > 0) & (b > 0)
-        s = np.sqrt(np.divide(b, a, out=np.ones_like(a), where=known))[:, None, None]
-        value, low, high = sums.ratio(sums.products(), (s * first + second / s) / 2)
+        x_square, y_square = sums.squares(0), sums.squares(1)
+        a, b = sums.sum(x_square), sums.sum(y_square)
+        positive = (a > 0) & (b > 0)
+        s = np.sqrt(np.divide(b, a, out=np.ones_like(a), where=positive))[:, None, None]
+        value, low, high = sums.ratio(sums.products(), (s * x_square + y_square / s) / 2)
         return (
-            np.where(known, value, np.nan),
-            np.where(known, low, -1.0),
-            np.where(known, high, 1.0),
+            np.where(positive, value, np.nan),
+            np.where(positive, low, -1.0),
+            np.where(positive, high, 1.0),
         )
 
     def whole(self, x: tuple[float, float], y: tuple[float, float], steps: int) -> tuple[float, float]:
@@ -270,8 +272,8 @@ class PairDetermination(PairCorrelation):
         """Square the correlation and its interval."""
         value, low, high = super(PairDetermination, self).ends(sums, x, y)
         low, high = np.clip(low, -1, 1), np.clip(high, -1, 1)
-        least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(low**2, high**2))
-        return np.clip(value, -1, 1) ** 2, least, np.maximum(low**2, high**2)
+        lowest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(low**2, high**2))
+        return np.clip(value, -1, 1) ** 2, lowest, np.maximum(low**2, high**2)
 
     def whole(self, x: tuple[float, float], y: tuple[float, float], steps: int) -> tuple[float, float]:
         """Return 0 and 1."""
@@ -280,8 +282,8 @@ class PairDetermination(PairCorrelation):
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the most that the square of a correlation with its own error can be off."""
-        own = PairCorrelation(self.x_first).expected(noise, confidence, size)
-        return None if own is None else min(2 * own, 1.0)
+        correlation_error = PairCorrelation(self.x_first).expected(noise, confidence, size)
+        return None if correlation_error is None else min(2 * correlation_error, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,8 +299,8 @@ class PairSlope(_PairReading):
 
     def whole(self, x: tuple[float, float], y: tuple[float, float], steps: int) -> tuple[float, float]:
         """Return the steepest slope: it is an average of slopes between rows whose x differ by a step."""
-        most = steps * y[1] / x[1]
-        return -most, most
+        bound = steps * y[1] / x[1]
+        return -bound, bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,23 +317,23 @@ class PairIntercept(_PairReading):
         """Put the slope in and solve for the height."""
         zero = np.full(len(sums.cells), -x[0] / x[1])[:, None]
         away, square = np.asarray(_X - zero), _squared(zero)
-        one = _all(away)
-        a, b = sums.sum(_outer(away, one)), sums.sum(_outer(square, one))
+        ones = _all(away)
+        a, b = sums.sum(_outer(away, ones)), sums.sum(_outer(square, ones))
         k = np.divide(a, b, out=np.zeros_like(a), where=b > 0)[:, None]
         slope, _, _ = sums.ratio(sums.products(), sums.squares(0))
-        known = np.isfinite(slope)
-        put = np.where(known, slope, 0.0)[:, None]
-        above = _outer(one - k * away, np.broadcast_to(_X, away.shape)) - _outer(
-            put * (away - k * square), one
+        finite = np.isfinite(slope)
+        put = np.where(finite, slope, 0.0)[:, None]
+        above = _outer(ones - k * away, np.broadcast_to(_X, away.shape)) - _outer(
+            put * (away - k * square), ones
         )
-        value, low, high = sums.ratio(above, _outer(one - k * away, one))
-        low, high = np.where(known, low, -np.inf), np.where(known, high, np.inf)
-        return tuple(y[0] + y[1] * end for end in (np.where(known, value, np.nan), low, high))  # type: ignore[return-value]
+        value, low, high = sums.ratio(above, _outer(ones - k * away, ones))
+        low, high = np.where(finite, low, -np.inf), np.where(finite, high, np.inf)
+        return tuple(y[0] + y[1] * end for end in (np.where(finite, value, np.nan), low, high))  # type: ignore[return-value]
 
     def whole(self, x: tuple[float, float], y: tuple[float, float], steps: int) -> tuple[float, float]:
         """Return the heights of the steepest lines from the furthest x."""
-        most = steps * y[1] / x[1] * max(abs(x[0]), abs(x[0] + x[1]))
-        return y[0] - most, y[0] + y[1] + most
+        bound = steps * y[1] / x[1] * max(abs(x[0]), abs(x[0] + x[1]))
+        return y[0] - bound, y[0] + y[1] + bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,12 +357,19 @@ class PairOf(Aggregate):
 
     def resolved(self, facts: Scope) -> Self:
         """Read both columns as numbers, with the bounds that their form and the facts show."""
-        made = []
-        for given, own in ((self.argument, self.bounds), (self.other, self.other_bounds)):
-            node = resolve(given, facts, "number")
-            found = own or bounds_of(node, facts)
-            made.append((node, found if found is not None and found[0] < found[1] else None))
-        (argument, bounds), (other, other_bounds) = made
+        resolved_columns = []
+        for column, declared in ((self.argument, self.bounds), (self.other, self.other_bounds)):
+            node = resolve(column, facts, "number")
+            range_of_column = declared or bounds_of(node, facts)
+            resolved_columns.append(
+                (
+                    node,
+                    range_of_column
+                    if range_of_column is not None and range_of_column[0] < range_of_column[1]
+                    else None,
+                )
+            )
+        (argument, bounds), (other, other_bounds) = resolved_columns
         return replace(self, argument=argument, other=other, bounds=bounds, other_bounds=other_bounds)
 
     def reading(self, *, x_first: bool) -> Reading:
@@ -381,8 +390,8 @@ class PairOf(Aggregate):
                 raise bounds_missing(self.word, node)
             sides.append((node, grid_for(bounds, PRODUCT_BITS)))
         ordered = sorted(sides, key=lambda side: json.dumps(document(side), sort_keys=True))
-        (first, grid), (second, other_grid) = ordered
-        statistic = ProductSums(first, grid, second, other_grid)
+        (x, grid), (y, other_grid) = ordered
+        statistic = ProductSums(x, grid, y, other_grid)
         return [(name, MeasuredStep(statistic, AddNoise()), self.reading(x_first=ordered[0] == sides[1]))]
 
 

@@ -36,8 +36,8 @@ class HintError(TacitError, AttributeError, TypeError):
         return (_again, (self.code, self.what, self.why, self.fix))
 
 
-def _again(code: str, what: str, why: str, fix: Fix) -> HintError:
-    return HintError(code, what, why=why, fix=fix)
+def _again(code: str, problem: str, why: str, fix: Fix) -> HintError:
+    return HintError(code, problem, why=why, fix=fix)
 
 
 class PandasHints:
@@ -116,8 +116,8 @@ def _example(function: str) -> str:
     )
 
 
-def _refused(what: str, why: str, fix: str) -> HintError:
-    return HintError("not-allowed", what, why=why, fix=Code(fix))
+def _refused(problem: str, why: str, fix: str) -> HintError:
+    return HintError("not-allowed", problem, why=why, fix=Code(fix))
 
 
 _PRIVATE_SIZE = ("how many rows there are is private; a count with noise is a question", _COUNT)

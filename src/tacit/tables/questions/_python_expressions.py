@@ -30,9 +30,9 @@ def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]
     """Return the public values of an expression: its keys, its constants, or whole numbers in its bounds."""
     from tacit.algebra import bounds_of
 
-    known = keys_of(node, facts)
-    if known:
-        return tuple(sorted(v for v in known if isinstance(v, float | str | bool)))
+    keys = keys_of(node, facts)
+    if keys:
+        return tuple(sorted(v for v in keys if isinstance(v, float | str | bool)))
     bounds = bounds_of(node, facts)
     if bounds is None or bounds[1] - bounds[0] >= MOST_CANDIDATES:
         return ()
@@ -51,13 +51,15 @@ def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
     >>> keys_of(bucket_node(Column("age"), 0, 100, 2), Scope({}))
     (0.0, 1.0, 2.0, 3.0)
     """
-    first, last = Pair("the ends of the buckets").read("range", (low, high))
+    lowest, highest = Pair("the ends of the buckets").read("range", (low, high))
     n = Integer(1, _MOST_BUCKETS).read("buckets", buckets)
-    edges = [first + (last - first) * Fraction(i, n) for i in range(n + 1)]
+    edges = [lowest + (highest - lowest) * Fraction(i, n) for i in range(n + 1)]
     parts: list[Node] = []
     for i, edge in enumerate(edges):
         parts += [Call("lt", (value, lit(edge))), lit(i)]
-    beyond = Call("ge", (Call("clip", (value, lit(first), lit(last))), lit(last)))  # NaN is in no bucket
+    beyond = Call(
+        "ge", (Call("clip", (value, lit(lowest), lit(highest))), lit(highest))
+    )  # NaN is in no bucket
     return Call("case", (*parts, beyond, lit(n + 1), lit(None)))
 
 
@@ -210,8 +212,8 @@ def when(condition: Expr, value: object, otherwise: object = None) -> Expr:
     >>> when(col("age") >= 65, "old", "young")
     case(ge(age, 65.0), 'old', 'young')
     """
-    given: object = condition
-    return _call("case", given if isinstance(given, Expr) else Expr(as_node(condition)), value, otherwise)
+    test: object = condition
+    return _call("case", test if isinstance(test, Expr) else Expr(as_node(condition)), value, otherwise)
 
 
 def as_node(column: str | Expr) -> Node:
@@ -223,8 +225,8 @@ def as_node(column: str | Expr) -> Node:
     raise _no_column(f"a column must be a name or an expression, got {type(column).__name__}")
 
 
-def _no_column(what: str) -> TacitError:
-    return TacitError("bad-parameter", what, fix=Code('tc.col("age")'))
+def _no_column(problem: str) -> TacitError:
+    return TacitError("bad-parameter", problem, fix=Code('tc.col("age")'))
 
 
 def as_value(value: object) -> Node:
@@ -269,10 +271,10 @@ def check_name(name: str) -> None:
         )
 
 
-def names_needed(what: str) -> TacitError:
+def names_needed(operation: str) -> TacitError:
     return TacitError(
         "unknown-column",
-        f"{what} needs the names of the table's columns, and its source is not available",
+        f"{operation} needs the names of the table's columns, and its source is not available",
         why="names are public facts; they are read from the header or declared",
         fix=Declare("types", "text", column="patient_id"),
     )

@@ -50,15 +50,15 @@ _NAMED = Argument("table", Text("the name of a table"), words="whose rows; the m
 
 def read_member(dataset: TableDataset, request: Any) -> TableMember:
     """Read what a plan's document asks of a dataset."""
-    written = request["goal"]
-    read: dict[str, Any] = {
+    goal_document = request["goal"]
+    options: dict[str, Any] = {
         name: value if value is None or name == "size" else read_fraction(value)
-        for name, value in written.items()
+        for name, value in goal_document.items()
         if name != "weights"
     }
-    weights = written["weights"]
-    named = None if weights is None else {name: read_fraction(one) for name, one in weights.items()}
-    goal = Goal.read(**read, weights=named, takes=TABLE_GOAL)
+    weights = goal_document["weights"]
+    weights_by_name = None if weights is None else {name: read_fraction(one) for name, one in weights.items()}
+    goal = Goal.read(**options, weights=weights_by_name, takes=TABLE_GOAL)
     return dataset, read_question(request["question"], dataset), goal, read_post(request["post"], dataset)
 
 
@@ -73,34 +73,34 @@ def _request(question: TableQuestion, goal: Goal, post: Presentation | None) -> 
     """Write a question for a table, with the whole goal."""
     weights = None if goal.weights is None else {name: str(one) for name, one in goal.weights.items()}
     within = None if goal.within is None else str(rational("within", goal.within))
-    whole: JSON = {**goal.to_json(), "within": within, "size": goal.size, "weights": weights}
-    return {"question": document(question), "goal": whole, "post": document(post)}
+    goal_document: JSON = {**goal.to_json(), "within": within, "size": goal.size, "weights": weights}
+    return {"question": document(question), "goal": goal_document, "post": document(post)}
 
 
 def _write_table(question: Question[Any], goal: Goal) -> JSON:
     return _request(question.arguments["question"], goal, question.arguments["post"])
 
 
-def _draft_limits(dataset: TableDataset, goal: Goal, **given: Any) -> Draft[AnswerTable]:
-    question, post = limit_query(dataset, **given)
+def _draft_limits(dataset: TableDataset, goal: Goal, **arguments: Any) -> Draft[AnswerTable]:
+    question, post = limit_query(dataset, **arguments)
     return draft_table(dataset, goal, question=question, post=post)
 
 
-def _draft_cut(dataset: TableDataset, goal: Goal, **given: Any) -> Draft[AnswerTable]:
-    question, post = cut_query(dataset, **given)
+def _draft_cut(dataset: TableDataset, goal: Goal, **arguments: Any) -> Draft[AnswerTable]:
+    question, post = cut_query(dataset, **arguments)
     return draft_table(dataset, goal, question=question, post=post)
 
 
 def _write_limits(question: Question[Any], goal: Goal) -> JSON:
     dataset: Any = question.dataset
-    asked, post = limit_query(dataset, **question.arguments)
-    return _request(asked, goal, post)
+    asked_question, post = limit_query(dataset, **question.arguments)
+    return _request(asked_question, goal, post)
 
 
 def _write_cut(question: Question[Any], goal: Goal) -> JSON:
     dataset: Any = question.dataset
-    asked, post = cut_query(dataset, **question.arguments)
-    return _request(asked, goal, post)
+    asked_question, post = cut_query(dataset, **question.arguments)
+    return _request(asked_question, goal, post)
 
 
 def _as_table(_dataset: object, _request: object) -> None:

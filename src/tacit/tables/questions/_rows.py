@@ -130,11 +130,11 @@ class GroupedRows(PandasHints):
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.by)
-        known = "selected privately" if self.keys is None else f"{len(self.keys):,} public"
+        keys = "selected privately" if self.keys is None else f"{len(self.keys):,} public"
         part = "" if self.rows.share is None else f", {sample_in_words(self.rows.share)}"
         totals = ", with totals" if self.levels else ""
         return (
-            f"rows {rows_in_words(self.rows.relation)}{part}, in groups by {names} ({known}){totals}\n"
+            f"rows {rows_in_words(self.rows.relation)}{part}, in groups by {names} ({keys}){totals}\n"
             "not a question yet: add .agg(n=tc.count())"
         )
 
@@ -163,13 +163,13 @@ class GroupedRows(PandasHints):
         for name, aggregate in aggregates.items():
             check_name(name)
             Instance(Aggregate, f"{name}=tc.count()", "an aggregate").read(name, aggregate)
-        made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
+        resolved = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
         question = TableQuestion(
             self.rows.relation,
             self.by,
             self.keys,
-            made,
+            resolved,
             limits.groups,
             limits.per_group,
             self.missing,
@@ -249,19 +249,19 @@ class Rows(PandasHints, WorkloadQuestions):
         facts = scope(self.relation)
         if facts.open:
             raise names_needed("with_columns")
-        made = {name: resolve(_formula(e), facts) for name, e in columns.items()}
-        taken = {c.lower(): c for c in facts}
-        for name in made:
+        new_columns = {name: resolve(_formula(e), facts) for name, e in columns.items()}
+        names_in_lower_case = {c.lower(): c for c in facts}
+        for name in new_columns:
             check_name(name)
-            if taken.get(name.lower(), name) != name:
+            if names_in_lower_case.get(name.lower(), name) != name:
                 raise bad_parameter(
                     "a column",
                     "different from all other names by more than upper and lower case",
                     name,
                     fix=f"use a name such as {name}_2",
                 )
-        kept = tuple((c, Column(c, facts[c].kind)) for c in facts if c not in made)
-        return self._over(Project(self.relation, (*kept, *made.items())))
+        other_columns = tuple((c, Column(c, facts[c].kind)) for c in facts if c not in new_columns)
+        return self._over(Project(self.relation, (*other_columns, *new_columns.items())))
 
     def per_unit(self, by: Sequence[str] = (), **measures: Aggregate) -> Rows:
         """Aggregate each unit's own rows first.
@@ -281,8 +281,8 @@ class Rows(PandasHints, WorkloadQuestions):
             )
         facts = scope(self.relation)
         groups = tuple((name, key_node(Column(name), facts, None)) for name in by)
-        made = tuple(self.measure(name, aggregate) for name, aggregate in measures.items())
-        return self._over(of_each_unit(self.relation, groups, made))
+        unit_measures = tuple(self.measure(name, aggregate) for name, aggregate in measures.items())
+        return self._over(of_each_unit(self.relation, groups, unit_measures))
 
     def measure(self, name: str, aggregate: Aggregate) -> Measure:
         """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
@@ -295,21 +295,21 @@ class Rows(PandasHints, WorkloadQuestions):
                 why="within a unit, Tacit computes only simple exact numbers",
                 fix=Choose(("count", "sum", "mean", "min", "max", "count_distinct"), given=aggregate.word),
             )
-        facts, most = scope(self.relation), rows_per_unit(self.relation)
-        counted = None if most is None else (Fraction(0), Fraction(most))
+        facts, max_rows = scope(self.relation), rows_per_unit(self.relation)
+        row_bounds = None if max_rows is None else (Fraction(0), Fraction(max_rows))
         if aggregate.argument is None:
-            return Measure(name, "count", None, counted)
+            return Measure(name, "count", None, row_bounds)
         if not isinstance(aggregate, OnBounds):
-            return Measure(name, function, as_value_of_any_kind(aggregate.argument, facts), counted)
+            return Measure(name, function, as_value_of_any_kind(aggregate.argument, facts), row_bounds)
         node = resolve(as_number(aggregate.argument, facts), facts, "number")
-        own = aggregate.bounds or bounds_of(node, facts)
-        if function == "sum" and own is not None and most is None:
+        bounds = aggregate.bounds or bounds_of(node, facts)
+        if function == "sum" and bounds is not None and max_rows is None:
             raise TacitError(
                 "missing-limit",
                 "a sum within a unit needs a limit on its rows",
                 fix=Declare("limits", 10, column="rows"),
             )
-        return Measure(name, function, node, own)
+        return Measure(name, function, node, bounds)
 
     def join(
         self, other: Rows | str, on: str | Expr | None = None, *, how: How = "inner", rows: int | None = None
@@ -354,8 +354,8 @@ class Rows(PandasHints, WorkloadQuestions):
         right = other.relation
         same = {c.lower() for c in ours}
         owner = self.unit.columns
-        kept = tuple((c, Column(c, theirs[c].kind)) for c in theirs if c not in owner)
-        clash = [c for c, _ in kept if c.lower() in same]
+        joined_columns = tuple((c, Column(c, theirs[c].kind)) for c in theirs if c not in owner)
+        clash = [c for c, _ in joined_columns if c.lower() in same]
         if clash:
             raise TacitError(
                 "not-allowed",
@@ -363,7 +363,7 @@ class Rows(PandasHints, WorkloadQuestions):
                 why="a name must mean one column",
                 fix=Code(f'other.select(..., {clash[0]}_2=tc.col("{clash[0]}"))'),
             )
-        joined = JoinUnits(self.relation, Project(right, kept), how, rows or self.limits.joined)
+        joined = JoinUnits(self.relation, Project(right, joined_columns), how, rows or self.limits.joined)
         return self._over(joined)
 
     def _look_up(self, name: str, on: str | Expr | None, how: How) -> Rows:
@@ -381,18 +381,18 @@ class Rows(PandasHints, WorkloadQuestions):
         key = table.key
         kind = table.facts.get(key, Fact()).kind
         node = key_node(as_node(on if on is not None else key), facts, kind)
-        taken = {c.lower() for c in facts}
-        brought = tuple((c, c) for c in table.columns if c != key and c.lower() not in taken)
+        names_in_lower_case = {c.lower() for c in facts}
+        brought = tuple((c, c) for c in table.columns if c != key and c.lower() not in names_in_lower_case)
         return self._over(JoinPublic(self.relation, table, node, brought, how))
 
-    def select(self, *names: str, **made: Expr | str) -> Rows:
+    def select(self, *names: str, **expressions: Expr | str) -> Rows:
         """Keep only these columns, some of them under other names or computed."""
         facts = scope(self.relation)
-        kept = tuple((n, resolve(Column(n), facts)) for n in names)
-        new = tuple((n, resolve(_formula(e), facts)) for n, e in made.items())
+        selected = tuple((n, resolve(Column(n), facts)) for n in names)
+        new = tuple((n, resolve(_formula(e), facts)) for n, e in expressions.items())
         for name, _ in new:
             check_name(name)
-        return self._over(Project(self.relation, (*kept, *new)))
+        return self._over(Project(self.relation, (*selected, *new)))
 
     def limit(self, **limits: int | None) -> Rows:
         """Change the limits for this question: ``rows``, ``groups``, ``per_group``, ``joined``.
@@ -449,7 +449,11 @@ class Rows(PandasHints, WorkloadQuestions):
         return with_rows(self.relation, rows, frozenset(limited))
 
     def group_by(
-        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+        self,
+        *by: str | Expr,
+        keys: KeysGiven = None,
+        missing: MissingKeys = "drop",
+        **expressions: Expr | str,
     ) -> GroupedRows:
         """Group by columns or expressions.
 
@@ -467,13 +471,15 @@ class Rows(PandasHints, WorkloadQuestions):
             What happens to rows whose value is missing. ``"drop"`` drops them, and the caption says so;
             ``"group"`` makes them one more group, whose key is None.
         """
-        given = [(_name_of(b), as_node(b)) for b in by] + [(n, _formula(e)) for n, e in named.items()]
-        if not given:
+        keys_by_name = [(_name_of(b), as_node(b)) for b in by] + [
+            (n, _formula(e)) for n, e in expressions.items()
+        ]
+        if not keys_by_name:
             raise bad_parameter(
                 "group_by", "given at least one column", (), fix=Code('.group_by("hospital")')
             )
         Choice(("drop", "group")).read("missing", missing)
-        return self.grouped(given, keys, missing=missing == "group")
+        return self.grouped(keys_by_name, keys, missing=missing == "group")
 
     def grouped(
         self, by: Sequence[tuple[str, Node]], keys: KeysGiven, *, missing: bool = False
@@ -500,12 +506,12 @@ def _condition(condition: Expr | str) -> Node:
     return Instance(Expr, 'tc.col("age") >= 65', "a condition or SQL text").read("where", condition).node
 
 
-def _formula(given: Expr | str | float) -> Node:
-    if isinstance(given, str):
+def _formula(formula: Expr | str | float) -> Node:
+    if isinstance(formula, str):
         from tacit.tables.sql import parse_expression
 
-        return parse_expression(given)
-    return as_value(given)
+        return parse_expression(formula)
+    return as_value(formula)
 
 
 def _name_of(by: str | Expr) -> str:

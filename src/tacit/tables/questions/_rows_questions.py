@@ -76,9 +76,9 @@ class RowsQuestionKind(QuestionKind[C]):
 
     design: Callable[..., RowsDesign[C]]
 
-    def of(self, rows: Rows, *given: Any, **named: Any) -> RowsQuestion[C]:
+    def of(self, rows: Rows, *arguments: Any, **options: Any) -> RowsQuestion[C]:
         """Ask the question of some rows, or refuse it."""
-        return RowsQuestion(rows._dataset, self, {"design": self.design(rows, *given, **named)})
+        return RowsQuestion(rows._dataset, self, {"design": self.design(rows, *arguments, **options)})
 
 
 def rows_question(
@@ -105,8 +105,8 @@ def rows_question(
     def reread(dataset: Any, request: Mapping[str, Any]) -> tuple[Mapping[str, Any], Goal] | None:
         if request.get("asks") != name:
             return None
-        found, goal = read(dataset, request)
-        return {"design": found}, goal
+        design, goal = read(dataset, request)
+        return {"design": design}, goal
 
     return RowsQuestionKind(
         name=name,
@@ -131,16 +131,16 @@ def rows_document(rows: Rows) -> JSON:
     return {"relation": document(rows.relation), "sample": rows.share}
 
 
-def read_rows(dataset: TableDataset, written: Any) -> Rows:
+def read_rows(dataset: TableDataset, document: Any) -> Rows:
     """Read the rows of a question back, and check them."""
     from tacit.tables.planning._steps import MOST_SAMPLED
     from tacit.tables.questions._rows import Rows
     from tacit.tables.questions._wire import read_relation
 
-    share = written["sample"]
+    share = document["sample"]
     if share is not None and not (type(share) is int and 0 < share < MOST_SAMPLED):
         raise ValueError("not a sample")
-    return Rows(dataset, read_relation(written["relation"], dataset), dataset.limits, share)
+    return Rows(dataset, read_relation(document["relation"], dataset), dataset.limits, share)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

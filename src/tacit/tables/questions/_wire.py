@@ -126,13 +126,13 @@ def _scores(candidates: tuple[object, ...], scores: tuple[Node, ...]) -> dict[ob
     return {candidate: Expr(score) for candidate, score in zip(candidates, scores, strict=True)}
 
 
-def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
+def read_question(document: Any, dataset: TableDataset) -> TableQuestion:
     """Read a question from its document and check it as the fluent API would have.
 
     Raises ``KeyError``, ``TypeError``, ``ValueError`` or a refusal where it is not one; `plan_from` then
     refuses the document.
     """
-    question = _node(written, dataset.tables)
+    question = _node(document, dataset.tables)
     if not isinstance(question, TableQuestion):
         raise TypeError(type(question).__name__)
     check_relation(question.input, dataset)
@@ -150,17 +150,17 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     if question.sample is not None:
         insist(type(question.sample) is int and 0 < question.sample < MOST_SAMPLED)
     insist(bool(question.aggregates))
-    for named in (question.by, question.aggregates):
-        insist(len({name for name, _ in named}) == len(named))
+    for columns in (question.by, question.aggregates):
+        insist(len({name for name, _ in columns}) == len(columns))
     for name, aggregate in question.aggregates:
         check_name(name)
         _check_aggregate(aggregate, facts)
     return question
 
 
-def read_relation(written: Any, dataset: TableDataset) -> Relation:
+def read_relation(document: Any, dataset: TableDataset) -> Relation:
     """Read rows from the document of their relation, and check them as `read_question` does."""
-    relation = _node(written, dataset.tables)
+    relation = _node(document, dataset.tables)
     if not isinstance(relation, Scan | Where | Project | JoinUnits | JoinPublic | PerUnit):
         raise TypeError(type(relation).__name__)
     check_relation(relation, dataset)
@@ -168,9 +168,9 @@ def read_relation(written: Any, dataset: TableDataset) -> Relation:
     return relation
 
 
-def read_post(written: Any, dataset: TableDataset) -> Presentation | None:
+def read_post(document: Any, dataset: TableDataset) -> Presentation | None:
     """Read how a release is shown; post-processing checks itself, and touches released values only."""
-    post = _node(written, dataset.tables)
+    post = _node(document, dataset.tables)
     if post is None:
         return None
     if isinstance(post, LimitCaption | CutCaption):
@@ -203,39 +203,39 @@ def _check_shown(node: Node) -> None:
                 insist(len(args) > (op in ORDERED))
             else:
                 expand_kinds(op, len(args))
-            for one in args:
-                _check_shown(one)
+            for arg in args:
+                _check_shown(arg)
         case _:
             raise TypeError(type(node).__name__)
 
 
-def _node(written: Any, tables: Mapping[str, Table]) -> Any:
+def _node(document_node: Any, tables: Mapping[str, Table]) -> Any:
     """Make a node from its document."""
-    match written:
+    match document_node:
         case None | bool() | int() | str():
-            return written
+            return document_node
         case {"number": str(text)}:
             return float.fromhex(text)
         case {"fraction": text}:
             return read_fraction(text)
         case {"table": str(name)}:
-            insist(document(tables[name]) == written)  # a table that is read in the same way
+            insist(document(tables[name]) == document_node)  # a table that is read in the same way
             return tables[name]
         case {"node": str(name)}:
             node = _NODES[name]
-            given = {k: _node(v, tables) for k, v in written.items() if k != "node"}
-            listed = [field for field in fields(node) if field.init]
-            needed = {field.name for field in listed if not field.metadata}
-            insist(needed <= set(given) <= {field.name for field in listed})
-            return node(**given)
+            arguments = {k: _node(v, tables) for k, v in document_node.items() if k != "node"}
+            node_fields = [field for field in fields(node) if field.init]
+            needed = {field.name for field in node_fields if not field.metadata}
+            insist(needed <= set(arguments) <= {field.name for field in node_fields})
+            return node(**arguments)
         case list() | tuple():
-            return tuple(_node(one, tables) for one in written)
+            return tuple(_node(one, tables) for one in document_node)
         case _:
-            raise TypeError(type(written).__name__)
+            raise TypeError(type(document_node).__name__)
 
 
-def _is_boolean(given: object) -> bool:
-    return isinstance(given, bool)
+def _is_boolean(node: object) -> bool:
+    return isinstance(node, bool)
 
 
 def _check_keys(question: TableQuestion) -> None:
@@ -269,10 +269,10 @@ def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
     for node in aggregate.arguments:
         check_expression(node, facts)
     if kind == "CountRows":
-        made = ask.count(None if aggregate.argument is None else Expr(aggregate.argument))
+        rebuilt = ask.count(None if aggregate.argument is None else Expr(aggregate.argument))
     else:
-        made = _MADE[kind](aggregate, Expr(aggregate.argument or lit(None)))
-    insist(made.resolved(facts) == aggregate)
+        rebuilt = _MADE[kind](aggregate, Expr(aggregate.argument or lit(None)))
+    insist(rebuilt.resolved(facts) == aggregate)
 
 
 _WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
@@ -349,8 +349,8 @@ def _sums(inner: Relation, by: tuple[tuple[str, Node], ...], limits: Limits) -> 
     return names_unit(inner, by) and all(limits.rows_of(scan.table.name) for scan in scans_of(inner))
 
 
-def _is_table(given: object) -> bool:
-    return isinstance(given, Table)
+def _is_table(relation: object) -> bool:
+    return isinstance(relation, Table)
 
 
 def _check_lookup(join: JoinPublic, facts: Scope) -> None:
@@ -410,7 +410,7 @@ def check_parts(node: Node, facts: Scope) -> None:
             insist(lit(value) == node)
         case Call(op, args):
             insist(op in OPERATORS)
-            for one in args:
-                check_parts(one, facts)
+            for arg in args:
+                check_parts(arg, facts)
         case _:
             raise TypeError(type(node).__name__)

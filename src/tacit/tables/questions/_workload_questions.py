@@ -145,11 +145,11 @@ class WorkloadQuestions:
         """
         return HIERARCHY.of(self._counted(), levels, tree=tree, weights=weights)
 
-    def _asked_of(self, name: str, *given: Any, **named: Any) -> Question[Any]:
+    def _asked_of(self, name: str, *arguments: Any, **options: Any) -> Question[Any]:
         """Ask a question of the room that registered it for tables."""
         kind: Any = question_of("table", name)
-        asked: Question[Any] = kind.of(self._counted(), *given, **named)
-        return asked
+        question: Question[Any] = kind.of(self._counted(), *arguments, **options)
+        return question
 
     def crosstabs(
         self,

@@ -55,27 +55,29 @@ def in_words(question: TableQuestion, *, shape: bool = False) -> str:
     columns that the question makes are numbered: ``count, by ward, where age >= ?, of visits``.
     """
     writer = _QuestionWords(_numbered(question.input) if shape else None)
-    said = [writer.released(name, writer.aggregate(a)) for name, a in question.aggregates]
+    parts = [writer.released(name, writer.aggregate(a)) for name, a in question.aggregates]
     if question.by:
         groups = [writer.released(name, words_of(node, writer.hidden)) for name, node in question.by]
-        said.append("by " + " and ".join(groups))
+        parts.append("by " + " and ".join(groups))
     if question.levels:
-        said.append("with totals")
-    said += writer.origin(question.input)
+        parts.append("with totals")
+    parts += writer.origin(question.input)
     if question.sample is not None:
-        said.append(sample_in_words(None if shape else question.sample))
-    return _short(said)
+        parts.append(sample_in_words(None if shape else question.sample))
+    return _short(parts)
 
 
-def counted_in_words(said: str, columns: Sequence[str], relation: Relation, *, shape: bool = False) -> str:
+def counted_in_words(
+    template: str, columns: Sequence[str], relation: Relation, *, shape: bool = False
+) -> str:
     """Write a question that counts rows by these columns, which stand for ``{}`` in what is said."""
     hidden = _numbered(relation) if shape else None
     names = [(hidden or {}).get(name, name) for name in columns]
-    return _short([said.format(*names), *_QuestionWords(hidden).origin(relation)])
+    return _short([template.format(*names), *_QuestionWords(hidden).origin(relation)])
 
 
-def _short(said: Sequence[str]) -> str:
-    text = ", ".join(said).encode("utf-8", "replace").decode()  # a name may hold what no text file can
+def _short(parts: Sequence[str]) -> str:
+    text = ", ".join(parts).encode("utf-8", "replace").decode()  # a name may hold what no text file can
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
@@ -132,10 +134,10 @@ class _QuestionWords:
         if not aggregate.arguments:
             return aggregate.word
         levels = aggregate.levels if aggregate.word in {"quantile", "quantiles"} else ()  # type: ignore[attr-defined]
-        shown = (f"{float(q):g}" if self.hidden is None else "?" for q in levels)
-        read = [words_of(one, self.hidden) for one in aggregate.arguments[:2]]
+        levels_in_words = (f"{float(q):g}" if self.hidden is None else "?" for q in levels)
+        argument_words = [words_of(one, self.hidden) for one in aggregate.arguments[:2]]
         more = ["..."] if len(aggregate.arguments) > 2 else []
-        return f"{aggregate.word}({', '.join([*read, *more, *shown])})"
+        return f"{aggregate.word}({', '.join([*argument_words, *more, *levels_in_words])})"
 
     def _measure(self, measure: Measure) -> str:
         argument = measure.argument
@@ -149,12 +151,12 @@ class _QuestionWords:
             case Where(inner, predicate):
                 return [f"where {words_of(predicate, self.hidden)}", *self.origin(inner)]
             case Project(inner, columns):
-                made = [
+                computed = [
                     self._made(name, words_of(e, self.hidden))
                     for name, e in columns
                     if not isinstance(e, Column)
                 ]
-                return [*([f"with {' and '.join(made)}"] if made else []), *self.origin(inner)]
+                return [*([f"with {' and '.join(computed)}"] if computed else []), *self.origin(inner)]
             case JoinPublic(left, table, _, _, _):
                 return [*self.origin(left), f"joined with {table.name}"]
             case JoinUnits(left, right, _, _):
@@ -180,56 +182,59 @@ def without_unit(unit: Unit) -> list[str]:
 
 
 def left_out(
-    question: TableQuestion, who: Contribution, paid: tuple[PaidStep, ...], dataset: TableDataset
+    question: TableQuestion,
+    contributed: Contribution,
+    paid_steps: tuple[PaidStep, ...],
+    dataset: TableDataset,
 ) -> tuple[str, ...]:
     """Say which rows are not counted and which groups are not shown; a function of public facts."""
     unit = dataset.identity.unit
     rows, facts = without_unit(unit), scope(question.input)
     if where := _without_group(question, facts):
         rows.append(f"rows whose {where}")
-    said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
-    said += _clipped_counts(question, facts, dataset)
-    said += cut_lines(question, dataset)
-    said += rows_beyond(question, who, dataset)
+    sentences = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
+    sentences += _clipped_counts(question, facts, dataset)
+    sentences += cut_lines(question, dataset)
+    sentences += rows_beyond(question, contributed, dataset)
     if question.sample is not None:
         share = float(share_of_sample(question.sample))
-        said.append(
+        sentences.append(
             f"this is a secret random sample of {share * 100:.6g} % of the {unit.noun}s; divide counts and "
             f"sums by {share:.6g} to estimate all {unit.noun}s; intervals do not cover the sampling error"
         )
     if question.levels:
         names = " or ".join(name for name, _ in question.by)
-        said.append(
+        sentences.append(
             f"(all) marks a total over {names}; it adds up the noisy numbers of its groups; in data frames, "
             "the key of a total is empty"
         )
-    selection = paid[0].mechanism
+    selection = paid_steps[0].mechanism
     if isinstance(selection, KeySelection):
-        said.append(_sizes(selection, unit))
-    return tuple(said)
+        sentences.append(_sizes(selection, unit))
+    return tuple(sentences)
 
 
-def rows_beyond(question: TableQuestion, who: Contribution, dataset: TableDataset) -> list[str]:
+def rows_beyond(question: TableQuestion, contributed: Contribution, dataset: TableDataset) -> list[str]:
     """Say that a limit drops rows, where one can."""
-    if not _can_cut(question, who, dataset.identity.unit):
+    if not _can_cut(question, contributed, dataset.identity.unit):
         return []
-    return [f"{_limits(question, who, dataset)}; rows beyond this are not counted"]
+    return [f"{_limits(question, contributed, dataset)}; rows beyond this are not counted"]
 
 
 def _clipped_counts(question: TableQuestion, facts: Scope, dataset: TableDataset) -> list[str]:
     """Say which counts within a unit are clipped at the limit on rows, because the question has no bound."""
-    said = []
+    sentences = []
     for _, aggregate in question.aggregates:
         column = aggregate.argument
         bounds = facts[column.name].bounds if isinstance(column, Column) else None
         if not isinstance(column, Column) or bounds is None or not facts[column.name].default:
             continue
         if getattr(aggregate, "bounds", None) == bounds:
-            most = f"{float(bounds[1]):g}"
+            cap = f"{float(bounds[1]):g}"
             chosen = dataset.limits.rows != bounds[1] or not dataset.limits.is_default
             default = "" if chosen else " (default)"
-            said.append(f"{column.name} above {most}{default}, the limit on rows, counts as {most}")
-    return list(dict.fromkeys(said))
+            sentences.append(f"{column.name} above {cap}{default}, the limit on rows, counts as {cap}")
+    return list(dict.fromkeys(sentences))
 
 
 def _without_group(question: TableQuestion, facts: Scope) -> str:
@@ -237,22 +242,24 @@ def _without_group(question: TableQuestion, facts: Scope) -> str:
     names = " or ".join(name for name, _ in question.by)
     absent = [name for name, node in question.by if can_be_missing(node, facts)]
     if question.keys is not None and question.by and not _has_all_keys(question):
-        named = absent and not question.groups_missing
-        return f"{names} is missing or not among the keys" if named else f"{names} is not among the keys"
+        has_group = absent and not question.groups_missing
+        return f"{names} is missing or not among the keys" if has_group else f"{names} is not among the keys"
     return f"{' or '.join(absent)} is missing" if absent and not question.groups_missing else ""
 
 
 def _has_all_keys(question: TableQuestion) -> bool:
     """Whether the form of the groups allows no other keys: every branch of a CASE is one, every weekday."""
-    known = [keys_of(node, Scope({}, open=True)) for _, node in question.by]
-    return None not in known and set(product(*(keys or () for keys in known))) <= set(question.keys or ())
+    key_lists = [keys_of(node, Scope({}, open=True)) for _, node in question.by]
+    return None not in key_lists and set(product(*(keys or () for keys in key_lists))) <= set(
+        question.keys or ()
+    )
 
 
-def _can_cut(question: TableQuestion, who: Contribution, unit: Unit) -> bool:
+def _can_cut(question: TableQuestion, contributed: Contribution, unit: Unit) -> bool:
     """Whether a limit can drop rows: of tables, of joins, of groups or within them."""
     if unit.is_row:
         return False
-    of_groups = who.grouped and question.groups is not None
+    of_groups = contributed.grouped and question.groups is not None
     cut = rows_per_unit(question.input) != 1 and (of_groups or question.per_group is not None)
     return cut or _limits_rows(question.input)
 
@@ -309,17 +316,17 @@ def _whom(unit: Unit) -> str:
 
 def facts_of(
     question: TableQuestion,
-    who: Contribution,
-    paid: tuple[PaidStep, ...],
+    contributed: Contribution,
+    paid_steps: tuple[PaidStep, ...],
     columns: tuple[ReleasedColumn, ...],
     dataset: TableDataset,
     *,
-    together: bool = False,
+    joint: bool = False,
 ) -> tuple[tuple[str, str], ...]:
-    """List what the plan prints beside its columns, all of it public; ``together``: levels are one plan."""
+    """List what the plan prints beside its columns, all of it public; ``joint``: levels are one plan."""
     unit = dataset.identity.unit
     owner = unit.noun
-    facts = limits_of(question, who, dataset)
+    facts = limits_of(question, contributed, dataset)
     if question.sample is not None:
         share = share_of_sample(question.sample)
         facts.append(
@@ -330,40 +337,47 @@ def facts_of(
         )
     if question.by:
         names = ", ".join(n for n, _ in question.by)
-        selection = paid[0].mechanism
+        selection = paid_steps[0].mechanism
         sizes = f"; {_sizes(selection, unit)}" if isinstance(selection, KeySelection) else ""
         keys = question.keys
         public = "" if keys is None else f"{len(keys):,} public {'group' if len(keys) == 1 else 'groups'}"
-        known = public or f"selected privately{sizes}"
-        facts.append(("groups", f"by {names}: {known}"))
+        groups_in_words = public or f"selected privately{sizes}"
+        facts.append(("groups", f"by {names}: {groups_in_words}"))
         if question.levels:
-            facts.append(("totals", _TOGETHER if together else _SUMMED))
-    for i, one in enumerate(paid):
-        named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
-        facts.append((named, _share(one, who)))
+            facts.append(("totals", _TOGETHER if joint else _SUMMED))
+    for i, step in enumerate(paid_steps):
+        outputs = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
+        facts.append((outputs, _share(step, contributed)))
     return tuple(facts)
 
 
-def limits_of(question: TableQuestion, who: Contribution, dataset: TableDataset) -> list[tuple[str, str]]:
+def limits_of(
+    question: TableQuestion, contributed: Contribution, dataset: TableDataset
+) -> list[tuple[str, str]]:
     """Say what a neighbour is, how much of one unit counts, and what a limit on joined rows would help."""
     owner = dataset.identity.unit.noun
-    change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
-    facts = [("neighbours", change), ("limits", _limits(question, who, dataset))]
-    return facts + _joins_in_words(question, who, owner)
+    change = (
+        f"one {owner} is added or removed"
+        if contributed.times == 1
+        else f"the data of one {owner} is replaced"
+    )
+    facts = [("neighbours", change), ("limits", _limits(question, contributed, dataset))]
+    return facts + _joins_in_words(question, contributed, owner)
 
 
-def _joins_in_words(question: TableQuestion, who: Contribution, owner: str) -> list[tuple[str, str]]:
+def _joins_in_words(question: TableQuestion, contributed: Contribution, owner: str) -> list[tuple[str, str]]:
     """Say how much less noise a limit on joined rows would mean, where the limits of two tables multiply."""
     for join in joins_of(question.input):
         if not isinstance(join, JoinUnits) or join.rows is not None:
             continue
-        left, right = rows_per_unit(join.left), rows_per_unit(join.right)
-        if not left or not right or who.total <= (most := max(left, right)):
+        left_rows, right_rows = rows_per_unit(join.left), rows_per_unit(join.right)
+        if not left_rows or not right_rows or contributed.total <= (max_rows := max(left_rows, right_rows)):
             continue
-        times = who.total // most
+        times = contributed.total // max_rows
         text = (
-            f"a {owner} can have {left:,} x {right:,} rows after the join; with the limit joined={most} the "
-            f"noise of counts and sums would be {times:,} times smaller, and rows beyond it would be dropped"
+            f"a {owner} can have {left_rows:,} x {right_rows:,} rows after the join; with the limit "
+            f"joined={max_rows} the noise of counts and sums would be {times:,} times smaller, and rows beyond "
+            "it would be dropped"
         )
         return [("join", text)]
     return []
@@ -384,27 +398,27 @@ def facts_of_blocks(dataset: TableDataset, blocks: tuple[str, ...]) -> tuple[tup
     return (("charged to", f"{by} {few} alone"),)
 
 
-def _limits(question: TableQuestion, who: Contribution, dataset: TableDataset) -> str:
+def _limits(question: TableQuestion, contributed: Contribution, dataset: TableDataset) -> str:
     """Say how much of one unit counts; a limit on rows that nobody chose is marked as the default."""
-    owner, read = dataset.identity.unit.noun, _read_rows(question.input, dataset)
-    marked = {rows: default for _, rows, default in read}
-    verb = "counts" if who.total == 1 else "count"
-    text = f"at most {_rows(who.total)} of each {owner} {verb}" + marked.get(who.total, "")
-    if who.grouped and who.total > 1:  # one row is in one group
-        groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
-        text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"
-        if who.groups > 1 and who.per_group != who.total:
-            text += f", with at most {_rows(who.per_group)} in each"
+    owner, rows_read = dataset.identity.unit.noun, _read_rows(question.input, dataset)
+    marked = {rows: default for _, rows, default in rows_read}
+    verb = "counts" if contributed.total == 1 else "count"
+    text = f"at most {_rows(contributed.total)} of each {owner} {verb}" + marked.get(contributed.total, "")
+    if contributed.grouped and contributed.total > 1:  # one row is in one group
+        groups = "1 group" if contributed.groups == 1 else f"{contributed.groups:,} groups"
+        text += f", in {groups}" if contributed.groups == 1 else f", in at most {groups}"
+        if contributed.groups > 1 and contributed.per_group != contributed.total:
+            text += f", with at most {_rows(contributed.per_group)} in each"
     some = any(marked.values()) or len(marked) > 1 or _limits_below_units(question.input)
-    if read and some and set(marked) != {who.total}:
-        text += f"; Tacit reads at most {_rows_of_tables(read, owner)}"
+    if rows_read and some and set(marked) != {contributed.total}:
+        text += f"; Tacit reads at most {_rows_of_tables(rows_read, owner)}"
     return text
 
 
-def limits_in_words(who: Contribution, dataset: TableDataset) -> str:
+def limits_in_words(contributed: Contribution, dataset: TableDataset) -> str:
     """Say how many rows of one unit count."""
-    verb = "counts" if who.total == 1 else "count"
-    return f"at most {_rows(who.total)} of each {dataset.identity.unit.noun} {verb}"
+    verb = "counts" if contributed.total == 1 else "count"
+    return f"at most {_rows(contributed.total)} of each {dataset.identity.unit.noun} {verb}"
 
 
 def _read_rows(node: Relation, dataset: TableDataset) -> list[tuple[str, int, str]]:
@@ -419,28 +433,27 @@ def _read_rows(node: Relation, dataset: TableDataset) -> list[tuple[str, int, st
     )
 
 
-def _rows_of_tables(read: list[tuple[str, int, str]], owner: str) -> str:
+def _rows_of_tables(rows_read: list[tuple[str, int, str]], owner: str) -> str:
     """Say how many of a unit's rows are read: in each table the same, or table by table."""
-    if len({rows for _, rows, _ in read}) == 1:
-        _, rows, default = read[0]
+    if len({rows for _, rows, _ in rows_read}) == 1:
+        _, rows, default = rows_read[0]
         return f"{rows:,}{default} of a {owner}'s rows in each table"
-    (first, most, default), *more = read
+    (first_table, max_rows, default), *more = rows_read
     others = "".join(f", {rows:,}{mark} in {table}" for table, rows, mark in more)
-    return f"{most:,}{default} of a {owner}'s rows in {first}{others}"
+    return f"{max_rows:,}{default} of a {owner}'s rows in {first_table}{others}"
 
 
 def _rows(number: int) -> str:
     return "1 row" if number == 1 else f"{number:,} rows"
 
 
-def _share(paid: PaidStep, who: Contribution) -> str:
+def _share(paid_step: PaidStep, contributed: Contribution) -> str:
     """Say what a step costs, how much one unit can change, and on which grid."""
-    statistic = paid.step.statistic
-    l1, _ = statistic.sensitivity(who)
-    moved = getattr(paid.mechanism, "sensitivity", l1)
-    text = (
-        f"sensitivity {_figure(Fraction(moved if not paid.mechanism.additive else l1) * statistic.step)} (L1)"
-    )
+    statistic = paid_step.step.statistic
+    l1, _ = statistic.sensitivity(contributed)
+    sensitivity = getattr(paid_step.mechanism, "sensitivity", l1)
+    steps = Fraction(l1 if paid_step.mechanism.additive else sensitivity)
+    text = f"sensitivity {_figure(steps * statistic.step)} (L1)"
     grid = statistic.grid
     if grid is not None:
         other = statistic.other_grid if isinstance(statistic, ProductSums) else None
@@ -449,12 +462,12 @@ def _share(paid: PaidStep, who: Contribution) -> str:
         clipped = f"values are clipped to {ranges}"
         text += f"; {clipped} and rounded to whole steps of {' and '.join(map(_step, grids))}"
     share = (
-        f"epsilon {float(paid.epsilon):.4g}"
-        if paid.epsilon is not None
-        else f"rho {float(paid.rho or 0):.4g}"
+        f"epsilon {float(paid_step.epsilon):.4g}"
+        if paid_step.epsilon is not None
+        else f"rho {float(paid_step.rho or 0):.4g}"
     )
-    if isinstance(paid.mechanism, KeySelection):
-        share += f", delta {float(paid.mechanism.delta):g}"
+    if isinstance(paid_step.mechanism, KeySelection):
+        share += f", delta {float(paid_step.mechanism.delta):g}"
     return f"{share}; {text}"
 
 

@@ -97,11 +97,13 @@ def evaluate(node: Node, line: Mapping[str, ValueWithInterval]) -> ValueWithInte
                 [(evaluate(c, line)[0], _certain(c, line), evaluate(v, line)) for c, v in pairs],
                 evaluate(args[-1], line),
             )
-        case Call("div", args) if _divisor_is_noise(found := [evaluate(a, line) for a in args], line):
-            return None, *_interval("div", found, 0.0)
+        case Call("div", args) if _divisor_is_noise(operands := [evaluate(a, line) for a in args], line):
+            return None, *_interval("div", operands, 0.0)
         case Call("coalesce", args):
-            found = [evaluate(a, line) for a in args]
-            return choose([(one[0] is not None, _is_present(one), one) for one in found], (None, None, None))
+            operands = [evaluate(a, line) for a in args]
+            return choose(
+                [(one[0] is not None, _is_present(one), one) for one in operands], (None, None, None)
+            )
         case Call(op, args):
             return _computed(op, [evaluate(a, line) for a in args])
 
@@ -119,8 +121,8 @@ def _certain(node: Node, line: Mapping[str, ValueWithInterval]) -> bool | None:
     """Return whether a condition holds for all values in the intervals, for none, or (None) for some."""
     match node:
         case Call("not", (inner,)):
-            found = _certain(inner, line)
-            return None if found is None else not found
+            certain = _certain(inner, line)
+            return None if certain is None else not certain
         case Call("and" | "or" as op, args):
             parts, decides = [_certain(a, line) for a in args], op == "or"
             return decides if decides in parts else None if None in parts else not decides
@@ -133,9 +135,9 @@ def _certain(node: Node, line: Mapping[str, ValueWithInterval]) -> bool | None:
             return None
 
 
-def _is_present(found: ValueWithInterval) -> bool | None:
+def _is_present(operand: ValueWithInterval) -> bool | None:
     """Return whether there is a value; None where the noise hides it: then the rows may have one or not."""
-    value, low, _ = found
+    value, low, _ = operand
     return True if value is not None else None if low is not None else False
 
 
@@ -146,8 +148,8 @@ def _certain_comparison(op: str, a: ValueWithInterval, b: ValueWithInterval) -> 
     if a[1] is None or a[2] is None or b[1] is None or b[2] is None:
         return None
     if op in {"eq", "ne"}:
-        apart, same = a[2] < b[1] or b[2] < a[1], a[1] == a[2] == b[1] == b[2]
-        return (op == "ne") if apart else (op == "eq") if same else None
+        disjoint, same = a[2] < b[1] or b[2] < a[1], a[1] == a[2] == b[1] == b[2]
+        return (op == "ne") if disjoint else (op == "eq") if same else None
     corners = {_compared(op, x, y) for x in a[1:] for y in b[1:]}
     return corners.pop() if len(corners) == 1 else None
 
@@ -182,13 +184,13 @@ def _interval(op: str, args: list[ValueWithInterval], digits: float) -> tuple[fl
     ends = [(low, high) for _, low, high in args if low is not None and high is not None]
     if len(ends) < len(args):
         return None, None
-    first, second = (*ends, (0.0, 0.0))[:2]
-    if op == "div" and second[0] <= 0 <= second[1]:
+    left, right = (*ends, (0.0, 0.0))[:2]
+    if op == "div" and right[0] <= 0 <= right[1]:
         return None, None
     if op == "round":
-        return rounded(first[0], digits), rounded(first[1], digits)
-    corners = [c for x in first for y in second if (c := _ARITHMETIC[op](x, y)) is not None]
-    if op == "abs" and first[0] <= 0 <= first[1]:
+        return rounded(left[0], digits), rounded(left[1], digits)
+    corners = [c for x in left for y in right if (c := _ARITHMETIC[op](x, y)) is not None]
+    if op == "abs" and left[0] <= 0 <= left[1]:
         corners.append(0.0)
     return min(corners), max(corners)
 
@@ -269,23 +271,25 @@ class PostProcessing:
         keys: dict[str, tuple[Value, ...]] = {}
         columns: dict[str, Cells] = {}
         for name, node in self.outputs:
-            made = [evaluate(node, line) for line in lines]
+            computed = [evaluate(node, line) for line in lines]
             if isinstance(node, Column) and node.name in answer.keys:
-                keys[name] = tuple(m[0] for m in made)
+                keys[name] = tuple(m[0] for m in computed)
             else:
                 columns[name] = Cells(
-                    tuple(m[0] for m in made), tuple(m[1] for m in made), tuple(m[2] for m in made)
+                    tuple(m[0] for m in computed),
+                    tuple(m[1] for m in computed),
+                    tuple(m[2] for m in computed),
                 )
         chosen = ("lines chosen after the noise",) if self.having or self.limit is not None else ()
-        shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
-        notes = {name: answer.notes[source] for name, source in shown if source in answer.notes}
+        columns_shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
+        notes = {name: answer.notes[source] for name, source in columns_shown if source in answer.notes}
         notes |= {name: note for name, node in self.outputs if (note := _note(node, columns.get(name)))}
-        counts = tuple(name for name, source in shown if source in answer.counts)
-        dates = tuple(name for name, source in shown if source in answer.dates)
+        counts = tuple(name for name, source in columns_shown if source in answer.counts)
+        dates = tuple(name for name, source in columns_shown if source in answer.dates)
         marks = (*release.marks, *chosen, *self._dropped(numbered))
-        measured = () if chosen else _measured(answer, shown, lines)
+        measurements = () if chosen else _measured(answer, columns_shown, lines)
         shown_answer = replace(
-            answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates, measured=measured
+            answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates, measured=measurements
         )
         return replace(release, content=shown_answer, marks=marks)
 
@@ -293,11 +297,11 @@ class PostProcessing:
         """Say how many lines HAVING drops because the noise hides a value that it reads."""
         if self.having is None:
             return []
-        read = names(self.having)
+        needed = names(self.having)
         hidden = [
             line
             for line in lines
-            if any(line[name][0] is None and line[name][1] is not None for name in read)
+            if any(line[name][0] is None and line[name][1] is not None for name in needed)
         ]
         count = sum(1 for line in hidden if evaluate(self.having, line)[0] is not True)
         few = "1 line was dropped" if count == 1 else f"{count:,} lines were dropped"
@@ -317,7 +321,7 @@ class PostProcessing:
 
 
 def _measured(
-    answer: AnswerTable, shown: list[tuple[str, str]], lines: list[dict[str, ValueWithInterval]]
+    answer: AnswerTable, columns_shown: list[tuple[str, str]], lines: list[dict[str, ValueWithInterval]]
 ) -> tuple[MeasuredIntegers, ...]:
     """Return the integers behind the columns that are still shown, in the order of the lines.
 
@@ -325,11 +329,11 @@ def _measured(
     large.
     """
     names: dict[str, list[str]] = {}
-    for name, source in shown:
+    for name, source in columns_shown:
         names.setdefault(source, []).append(name)
     places = [int(line[_PLACE][0] or 0) for line in lines]
-    kept = [one.shown(names, places) for one in answer.measured]
-    return tuple(one for one in kept if one is not None)
+    kept_measurements = [one.shown(names, places) for one in answer.measured]
+    return tuple(one for one in kept_measurements if one is not None)
 
 
 def _line(answer: AnswerTable, i: int) -> dict[str, ValueWithInterval]:
@@ -349,12 +353,12 @@ def _note(node: Node, cells: Cells | None) -> str:
     """Say of a computed column over which lines it is computed, and why it has no interval."""
     if not isinstance(node, Call) or cells is None:
         return ""
-    said = ["computed from the lines of this answer"] if looks_over_lines(node) else []
+    sentences = ["computed from the lines of this answer"] if looks_over_lines(node) else []
     numbers = any(isinstance(value, int | float) for value in cells.value)
     if _divides(node) and None in cells.value:
-        said.append("no value where the divisor may be noise alone")
+        sentences.append("no value where the divisor may be noise alone")
     if numbers and cells.lack_intervals:
         some = " in some lines" if any(low is not None for low in cells.low) else ""
         why = "a part of it has none or because the noise can change which value is chosen"
-        said.append(f"no interval{some}, because {why}")
-    return "; ".join(said)
+        sentences.append(f"no interval{some}, because {why}")
+    return "; ".join(sentences)

@@ -67,12 +67,12 @@ def _even_middles(bins: EvenBins) -> CandidateEnds:
 
     Engines divide in floating point, so a value next to a middle can be counted on the other side of it.
     """
-    first, step = rational("first", bins.first, zero=True, negative=True), rational("step", bins.width)
-    middles = np.array([float(first + (i + Fraction(1, 2)) * step) for i in range(bins.size - 1)])
-    at, last = np.arange(bins.size - 1), bins.first + bins.width * (bins.size - 1)
+    lowest, step = rational("first", bins.first, zero=True, negative=True), rational("step", bins.width)
+    middles = np.array([float(lowest + (i + Fraction(1, 2)) * step) for i in range(bins.size - 1)])
+    at, highest = np.arange(bins.size - 1), bins.first + bins.width * (bins.size - 1)
 
     def cell(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        inside = (np.clip(x, bins.first, last) - bins.first) / bins.width
+        inside = (np.clip(x, bins.first, highest) - bins.first) / bins.width
         return np.asarray(np.floor(inside + 0.5))
 
     below, above = middles.copy(), middles.copy()
@@ -189,9 +189,9 @@ class BracketedQuantile(_Quantile):
         middles = [(values[low] + values[high]) / 2 for low, high in lines]
         if confidence > self._choice(noise).confidence:
             return [Cell(middle) for middle in middles]
-        first, last = (ends.tolist() for ends in self.ends(noise, self.bounds))
+        lowest, highest = (ends.tolist() for ends in self.ends(noise, self.bounds))
         chosen = zip(middles, lines, strict=True)
-        return [Cell(middle, first[low], last[high]) for middle, (low, high) in chosen]
+        return [Cell(middle, lowest[low], highest[high]) for middle, (low, high) in chosen]
 
     def caption(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say that the interval covers the rounding to candidates."""
@@ -210,15 +210,15 @@ class BracketedQuantile(_Quantile):
 
     def note(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far both ends may lie from the exact position, in rows."""
-        kept = self._choice(noise).confidence
-        if confidence > kept:
-            only = percent(float(kept), 0)
+        coverage = self._choice(noise).confidence
+        if confidence > coverage:
+            only = percent(float(coverage), 0)
             return (
                 f"the two picks enclose the quantile with a confidence of only {only}, so it has no interval"
             )
-        named = f"the {float(self.level):g} quantile"
+        quantile_words = f"the {float(self.level):g} quantile"
         reach = self.rows(noise, confidence)
-        return f"two picks enclose {named}, {self.rounded(noise)}; each is at most {reach} from it"
+        return f"two picks enclose {quantile_words}, {self.rounded(noise)}; each is at most {reach} from it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,12 +249,12 @@ class QuantileFromCounts(_Quantile):
         few[:, 0] = True
         reached = up_to >= q * np.maximum(rows, 1)
         chosen = np.where(reached.any(axis=1), reached.argmax(axis=1), size - 1)
-        kept = enough & few
-        kept[np.arange(len(chosen)), chosen] = True
-        first, last = kept.argmax(axis=1), size - 1 - kept[:, ::-1].argmax(axis=1)
+        possible = enough & few
+        possible[np.arange(len(chosen)), chosen] = True
+        lowest_index, highest_index = possible.argmax(axis=1), size - 1 - possible[:, ::-1].argmax(axis=1)
         lowest, highest = self.ends(noise, self.bounds)
-        read = np.stack([values[chosen], lowest[first], highest[last]], axis=-1)
-        return [Cell(*one) for one in read.tolist()]
+        readings = np.stack([values[chosen], lowest[lowest_index], highest[highest_index]], axis=-1)
+        return [Cell(*one) for one in readings.tolist()]
 
     def hidden_up_to(self, noise: StepNoise) -> Callable[[float], bool]:
         """Compare the number of rows with the rank error."""
@@ -266,9 +266,9 @@ class QuantileFromCounts(_Quantile):
 
     def note(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far the interval reaches, in rows."""
-        named = f"the {float(self.level):g} quantile, {self.rounded(noise)}"
+        quantile_words = f"the {float(self.level):g} quantile, {self.rounded(noise)}"
         reach = self.rows(noise, confidence)
-        return f"{named}; its interval covers an error of {reach} on each side, and the rounding"
+        return f"{quantile_words}; its interval covers an error of {reach} on each side, and the rounding"
 
     def caption(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say that the interval covers the rounding to candidates."""
@@ -304,9 +304,9 @@ def _rank_slacks(noise: LinearNoise, size: int, level: float, failing: float) ->
     knots = np.unique(np.round(np.linspace(0, size, min(size + 1, _KNOTS))))
     weights = np.broadcast_to(np.array([1 - level, level]), (len(knots), 2))
 
-    def spread(first: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.sqrt(first * (1 - level) ** 2 + (size - first) * level**2)
+    def spread(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.sqrt(weights * (1 - level) ** 2 + (size - weights) * level**2)
 
-    wide = noise.half_width(failing, weights, np.stack([knots, size - knots], axis=-1))
-    slack = np.interp(j, knots, wide / spread(knots)) * spread(j)
+    half_widths = noise.half_width(failing, weights, np.stack([knots, size - knots], axis=-1))
+    slack = np.interp(j, knots, half_widths / spread(knots)) * spread(j)
     return tuple(slack.tolist())

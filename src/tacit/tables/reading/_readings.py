@@ -108,8 +108,8 @@ class Reading(ABC):
         if not self.divided:
             return ""
         rows = math.ceil(least_shown(noise.variance) / noise.statistic.weight)
-        shown = f"{HIDDEN} with fewer than about {rows:,} rows"
-        return shown if size is None or size < rows else ""
+        text = f"{HIDDEN} with fewer than about {rows:,} rows"
+        return text if size is None or size < rows else ""
 
     @abstractmethod
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
@@ -179,8 +179,8 @@ class _FromParts(Reading):
     @staticmethod
     def parts(noise: StepNoise, lines: list[list[int]]) -> NDArray[np.float64]:
         """Return the parts in units of what one row adds, one line for each group."""
-        found = np.array(lines, dtype=np.float64).reshape(-1, noise.statistic.size)
-        return found / float(noise.statistic.weight)
+        sums = np.array(lines, dtype=np.float64).reshape(-1, noise.statistic.size)
+        return sums / float(noise.statistic.weight)
 
 
 class _LinearInParts(_FromParts):
@@ -235,10 +235,10 @@ class PartsMean(_FromParts):
         """Read the means."""
         parts, (linear, low, width) = self.parts(noise, lines), self.scaled(noise)
         sets = mean_sets(parts, linear, float(1 - confidence))
-        found = low + width * np.stack(sets, axis=-1)
+        means = low + width * np.stack(sets, axis=-1)
         statistic: MomentSums = noise.statistic  # type: ignore[assignment]
         bounds = float(statistic.grid.low), float(statistic.grid.high)
-        inside = np.clip(found, *bounds)  # the ends of the grid may lie half a step outside
+        inside = np.clip(means, *bounds)  # the ends of the grid may lie half a step outside
         return [Cell(*ends) for ends in inside.tolist()]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
@@ -290,13 +290,13 @@ class ChosenValue(Reading):
         lead = Fraction(mechanism.lead_for(confidence, statistic.size)) * statistic.step
         rows = statistic.step == 1 and statistic.word == "cells"
         digit = Fraction(1) if rows else Fraction(10) ** (math.floor(math.log10(lead or 1)) - 3)
-        shown = f"{float(math.ceil(lead / digit) * digit):,.12g}"  # rounded up
-        what = f"{shown} {'row' if lead == 1 else 'rows'}" if rows else f"{shown} in the sum of scores"
+        number = f"{float(math.ceil(lead / digit) * digit):,.12g}"  # rounded up
+        distance = f"{number} {'row' if lead == 1 else 'rows'}" if rows else f"{number} in the sum of scores"
         sure = f"{float(confidence) * 100:g} %"
         if isinstance(mechanism, TopK) and mechanism.k > 1:
             every = "both" if mechanism.k == 2 else f"all {mechanism.k}"
-            return f"{every} are right with {sure} if each leads the next by {what}"
-        return f"a lead of {what} wins with {sure}"
+            return f"{every} are right with {sure} if each leads the next by {distance}"
+        return f"a lead of {distance} wins with {sure}"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the picked values; a choice has no interval."""

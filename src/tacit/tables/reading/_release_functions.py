@@ -44,25 +44,27 @@ def _number(value: Value) -> float | None:
 def _safely(function: Callable[[float], float | None], x: float | None) -> float | None:
     """Apply a function; outside its domain, and beyond the largest float, there is no value."""
     try:
-        found = None if x is None else function(x)
+        y = None if x is None else function(x)
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
-    return found if found is not None and math.isfinite(found) else None
+    return y if y is not None and math.isfinite(y) else None
 
 
 def _increasing(
-    function: Callable[[float], float | None], least: float = -math.inf
+    function: Callable[[float], float | None], smallest: float = -math.inf
 ) -> Callable[[Sequence[ValueWithInterval]], ValueWithInterval]:
-    """Return an increasing function; the interval of its argument is cut off below ``least``."""
+    """Return an increasing function; the interval of its argument is cut off below ``smallest``."""
 
     def computed(args: Sequence[ValueWithInterval]) -> ValueWithInterval:
         value, low, high = args[0]
-        made = _safely(function, _number(value))
+        y = _safely(function, _number(value))
         if low is None or high is None:
-            return made, None, None
-        ends = _safely(function, max(low, least)), _safely(function, high)
-        known = None not in ends and (made is not None or value is None)  # NULL, but with an interval: hidden
-        return (made, *ends) if known else (made, None, None)
+            return y, None, None
+        ends = _safely(function, max(low, smallest)), _safely(function, high)
+        has_interval = None not in ends and (
+            y is not None or value is None
+        )  # NULL, but with an interval: hidden
+        return (y, *ends) if has_interval else (y, None, None)
 
     return computed
 
@@ -89,8 +91,8 @@ def rounded(x: float, digits: float) -> float:
     scale = 10.0 ** int(max(-300.0, min(300.0, digits))) if digits == digits else math.inf
     if not math.isfinite(x * scale) or abs(x * scale) >= 2**52:
         return x
-    shown = repr(math.floor(abs(x) * scale + 0.5) / scale)
-    return math.copysign(float(shown), x) or 0.0
+    text = repr(math.floor(abs(x) * scale + 0.5) / scale)
+    return math.copysign(float(text), x) or 0.0
 
 
 def _raised(args: Sequence[ValueWithInterval]) -> ValueWithInterval:
@@ -104,17 +106,17 @@ def _raised(args: Sequence[ValueWithInterval]) -> ValueWithInterval:
     if low is None or high is None or value is None or exponent[1] != exponent[2]:
         return value, None, None
     ends = [_safely(lambda x: _power(x, n), x) for x in (low, high)]
-    known = [x for x in ends if x is not None]
-    if len(known) < 2 or (low < 0 < high and n < 0) or ((low == 0 or high == 0) and n < 0):
+    known_ends = [x for x in ends if x is not None]
+    if len(known_ends) < 2 or (low < 0 < high and n < 0) or ((low == 0 or high == 0) and n < 0):
         return value, None, None
     if low <= 0 <= high and n % 2 == 0:
-        known.append(0.0 if n else 1.0)
-    return value, min(known), max(known)
+        known_ends.append(0.0 if n else 1.0)
+    return value, min(known_ends), max(known_ends)
 
 
 def _power(x: float, n: float) -> float | None:
-    found = x**n
-    return found if isinstance(found, float | int) else None
+    y = x**n
+    return y if isinstance(y, float | int) else None
 
 
 def _remainder(args: Sequence[ValueWithInterval]) -> ValueWithInterval:
@@ -135,8 +137,8 @@ def choose(
     otherwise
         The value if no condition holds.
     """
-    taken = (result for holds, certain, result in branches if holds is True or certain is True)
-    shown = next(taken, otherwise)  # a hidden value decides nothing, but its whole interval may
+    results = (result for holds, certain, result in branches if holds is True or certain is True)
+    value = next(results, otherwise)  # a hidden value decides nothing, but its whole interval may
     possible: list[ValueWithInterval] = []
     for _, certain, result in branches:
         if certain is not False:
@@ -147,8 +149,8 @@ def choose(
         possible.append(otherwise)
     lows, highs = [one[1] for one in possible], [one[2] for one in possible]
     if any(end is None for end in (*lows, *highs)):
-        return shown[0], None, None
-    return shown[0], min(x for x in lows if x is not None), max(x for x in highs if x is not None)
+        return value[0], None, None
+    return value[0], min(x for x in lows if x is not None), max(x for x in highs if x is not None)
 
 
 def _of_text(function: Callable[..., Value]) -> Callable[[Sequence[ValueWithInterval]], ValueWithInterval]:
@@ -237,7 +239,7 @@ def with_totals(
     parts = dict.fromkeys(part for node in nodes for part in _parts(node))
     if not parts:
         return lines
-    made = [dict(line) for line in lines]
+    new_lines = [dict(line) for line in lines]
     for part in parts:
         share = _share(part)
         over = share[1] if share else part
@@ -246,23 +248,25 @@ def with_totals(
         for i, line in enumerate(lines):
             groups.setdefault(tuple(evaluate(a, line)[0] for a in over.args[1 + ordered :]), []).append(i)
         for chosen in groups.values():
-            own = [evaluate(over.args[0], lines[i]) for i in chosen]
+            values = [evaluate(over.args[0], lines[i]) for i in chosen]
             order = [evaluate(over.args[1], lines[i])[0] for i in chosen] if ordered else []
             factor = share[0] if share else None
-            found = (
-                _over(over.op, own, order, confidence) if factor is None else _shares(own, factor, confidence)
+            totals = (
+                _over(over.op, values, order, confidence)
+                if factor is None
+                else _shares(values, factor, confidence)
             )
-            for i, value in zip(chosen, found, strict=True):
-                made[i][text_of(part)] = value
-    return made
+            for i, value in zip(chosen, totals, strict=True):
+                new_lines[i][text_of(part)] = value
+    return new_lines
 
 
 def _parts(node: Node) -> list[Call]:
     """Return the parts of an expression that look over lines, shares before the totals in them."""
     if not isinstance(node, Call):
         return []
-    own = [node] if node.op in OVER or _share(node) else []
-    return own + [part for argument in node.args for part in _parts(argument)]
+    parts = [node] if node.op in OVER or _share(node) else []
+    return parts + [part for argument in node.args for part in _parts(argument)]
 
 
 def _share(node: Node) -> tuple[float, Call] | None:
@@ -309,22 +313,22 @@ def _running(values: Sequence[ValueWithInterval], confidence: float) -> list[Val
     """Return the sums of the first values, one after the other."""
     evenly = confidence >= _SQUARES_FROM and _half_widths(values) is not None
     total, low, high, squares = 0.0, 0.0, 0.0, 0.0
-    known, ends = True, True
-    made: list[ValueWithInterval] = []
-    for value, first, last in values:
-        known = known and isinstance(value, int | float)
-        ends = ends and first is not None and last is not None
+    all_known, ends = True, True
+    totals: list[ValueWithInterval] = []
+    for value, lower, upper in values:
+        all_known = all_known and isinstance(value, int | float)
+        ends = ends and lower is not None and upper is not None
         total += float(value) if isinstance(value, int | float) else 0.0
-        low, high = low + (first or 0.0), high + (last or 0.0)
-        squares += (((last or 0.0) - (first or 0.0)) / 2) ** 2
+        low, high = low + (lower or 0.0), high + (upper or 0.0)
+        squares += (((upper or 0.0) - (lower or 0.0)) / 2) ** 2
         h = math.sqrt(squares)
-        if not known:
-            made.append(_MISSING)
+        if not all_known:
+            totals.append(_MISSING)
         elif not ends:
-            made.append((total, None, None))
+            totals.append((total, None, None))
         else:
-            made.append((total, total - h, total + h) if evenly else (total, low, high))
-    return made
+            totals.append((total, total - h, total + h) if evenly else (total, low, high))
+    return totals
 
 
 def _over(
@@ -355,18 +359,18 @@ def _in_order(
 ) -> list[ValueWithInterval]:
     """Compute running totals, or the value of the line before or after; lines of one place count together."""
     places = sorted(range(len(values)), key=lambda i: sortable(order[i]))
-    made = [_MISSING] * len(values)
+    results = [_MISSING] * len(values)
     if op == "running_sum":
-        found = _running([values[i] for i in places], confidence)
+        running = _running([values[i] for i in places], confidence)
         for at in reversed(range(len(places))):
             same = at + 1 < len(places) and order[places[at]] == order[places[at + 1]]
-            made[places[at]] = made[places[at + 1]] if same else found[at]
-        return made
+            results[places[at]] = results[places[at + 1]] if same else running[at]
+        return results
     step = -1 if op == "line_before" else 1
     for at, i in enumerate(places):
         if 0 <= at + step < len(places):
-            made[i] = values[places[at + step]]
-    return made
+            results[i] = values[places[at + step]]
+    return results
 
 
 def sortable(value: Value) -> tuple[int, float, str]:
@@ -385,16 +389,16 @@ def sorted_lines(lines: list[_Line], by: Sequence[ValueWithInterval], *, descend
 
 def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -> list[ValueWithInterval]:
     """Return each value's part of their sum, times the factor."""
-    (total, least, most), widths = _sum(values, confidence), _half_widths(values)
+    (total, lowest, highest), widths = _sum(values, confidence), _half_widths(values)
     if not isinstance(total, float) or not total:
         return [_MISSING] * len(values)
-    known = least is not None and most is not None
-    hidden = known and swamped(abs(total), (most - least) / 2, confidence)  # type: ignore[operator]
+    bounded = lowest is not None and highest is not None
+    hidden = bounded and swamped(abs(total), (highest - lowest) / 2, confidence)  # type: ignore[operator]
     squared = confidence >= _SQUARES_FROM
     add: Callable[[float, float], float] = math.hypot if squared else operator.add
     before = list(accumulate(widths or [], add, initial=0.0))[:-1]
     after = list(accumulate(reversed(widths or []), add, initial=0.0))[:-1]
-    made: list[ValueWithInterval] = []
+    shares: list[ValueWithInterval] = []
     for i, (value, _, _) in enumerate(values):
         x = float(value) if isinstance(value, int | float) else 0.0
         ends = None
@@ -402,21 +406,23 @@ def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -
             rest = add(before[i], after[-1 - i])
             ends = _fieller(x, total, widths[i], rest, squared=squared)
         low, high = (None, None) if ends is None else sorted(factor * end for end in ends)
-        made.append((None if hidden else factor * x / total, low, high))
-    return made
+        shares.append((None if hidden else factor * x / total, low, high))
+    return shares
 
 
-def _fieller(x: float, total: float, own: float, rest: float, *, squared: bool) -> tuple[float, float] | None:
+def _fieller(
+    x: float, total: float, own_half_width: float, rest: float, *, squared: bool
+) -> tuple[float, float] | None:
     """Return the shares p with |x - p T| within its half-width; None where they have no end."""
     if not squared:
         low, high = total - x - rest, total - x + rest
-        ends = (x - own, x - own + high), (x + own, x + own + low)
-        if min(ends[0][1], ends[1][1], x - own + low, x + own + high) <= 0:
+        ends = (x - own_half_width, x - own_half_width + high), (x + own_half_width, x + own_half_width + low)
+        if min(ends[0][1], ends[1][1], x - own_half_width + low, x + own_half_width + high) <= 0:
             return None
         return ends[0][0] / ends[0][1], ends[1][0] / ends[1][1]
-    a = total**2 - own**2 - rest**2
+    a = total**2 - own_half_width**2 - rest**2
     if a <= 0:
         return None
-    b, c = x * total - own**2, x**2 - own**2
+    b, c = x * total - own_half_width**2, x**2 - own_half_width**2
     root = math.sqrt(max(b * b - a * c, 0.0))
     return (b - root) / a, (b + root) / a

@@ -75,12 +75,12 @@ def written_as(original: exp.Expr, copy: exp.Expr) -> exp.Expr:
     return copy
 
 
-def refuse(node: exp.Expr, what: str = "", fix: Fix | str = "") -> TacitError:
+def refuse(node: exp.Expr, problem: str = "", fix: Fix | str = "") -> TacitError:
     """Build the refusal of a construct, with what to write instead."""
     original = _original(node)
     return TacitError(
         "not-allowed",
-        what or f"{_text(original)[:80]!r} is not on the list of allowed SQL",
+        problem or f"{_text(original)[:80]!r} is not on the list of allowed SQL",
         why="SQL is allowed only if one unit's effect on the result is known and bounded",
         fix=fix or _instead(original),
     )
@@ -91,18 +91,18 @@ def only(node: exp.Expr, *allowed: str) -> None:
     for part, value in node.args.items():
         if part in allowed or part in _FLAGS or value is None or value is False or value == []:
             continue
-        written = _text(_original(node))[:80]
+        text = _text(_original(node))[:80]
         fix = _INSTEAD.get(type(value), "") if isinstance(value, exp.Qualify | exp.Offset) else ""
-        raise refuse(node, f"{part.strip('_').upper()} is not allowed in {written!r}", fix)
+        raise refuse(node, f"{part.strip('_').upper()} is not allowed in {text!r}", fix)
 
 
 def _original(node: exp.Expr) -> exp.Expr:
     """Return what the author wrote: a copy with stand-ins in it remembers its original."""
     above: exp.Expr | None = node
     while above is not None:
-        found = above.meta.get(_WRITTEN)
-        if isinstance(found, exp.Expr):
-            return found
+        original = above.meta.get(_WRITTEN)
+        if isinstance(original, exp.Expr):
+            return original
         above = above.parent
     return node
 
@@ -123,9 +123,9 @@ def _instead(node: exp.Expr) -> Fix:
     """Say what to write instead, with the names that the author used."""
     inner = node.this if isinstance(node.this, exp.Expr) else next(iter(node.expressions), node)
     inner = inner.this if isinstance(inner, exp.Distinct) and isinstance(inner.this, exp.Expr) else inner
-    named, read = inner.find(exp.Column) or node.find(exp.Column), node.root().find(exp.Table)
-    column = "x" if named is None else _text(named)
-    table = "TABLE" if read is None else _text(exp.Table(this=read.this))
+    inner_column, source = inner.find(exp.Column) or node.find(exp.Column), node.root().find(exp.Table)
+    column = "x" if inner_column is None else _text(inner_column)
+    table = "TABLE" if source is None else _text(exp.Table(this=source.this))
     if isinstance(node, exp.Window):
         inner = node.this.this
         if isinstance(inner, exp.Expr) and inner.find(exp.AggFunc):

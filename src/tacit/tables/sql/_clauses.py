@@ -51,18 +51,18 @@ def groups_of(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> 
     if has_levels(clause) and not levels:
         raise refuse(clause, "a subquery cannot contain ROLLUP, CUBE or GROUPING SETS", "GROUP BY a, b")
     aliases = {alias_of(e).lower(): e for e in select.expressions if alias_of(e)}
-    made: list[tuple[str, Node]] = []
+    groups: list[tuple[str, Node]] = []
     written_groups = _all_groups(select) if clause.args.get("all") else group_columns(clause)
-    for i, written in enumerate(written_groups):
-        target = written
-        if isinstance(written, exp.Literal) and not written.is_string:
-            target = _at_place(select, written, "GROUP BY")
-        elif isinstance(written, exp.Column) and not written.table:
-            target = aliases.get(written.name.lower(), written)
+    for i, expression in enumerate(written_groups):
+        target = expression
+        if isinstance(expression, exp.Literal) and not expression.is_string:
+            target = _at_place(select, expression, "GROUP BY")
+        elif isinstance(expression, exp.Column) and not expression.table:
+            target = aliases.get(expression.name.lower(), expression)
         node = read_expression(unaliased(target), find)
         name = alias_of(target) or (node.name if isinstance(node, Column) else f"group_{i + 1}")
-        made.append((name, node))
-    return made
+        groups.append((name, node))
+    return groups
 
 
 def _all_groups(select: exp.Expr) -> list[exp.Expr]:
@@ -72,10 +72,10 @@ def _all_groups(select: exp.Expr) -> list[exp.Expr]:
 
 def _at_place(select: exp.Expr, number: exp.Literal, clause: str) -> exp.Expr:
     """Return the item of the SELECT list that a number in GROUP BY or ORDER BY stands for."""
-    place = int(float(number.this))
-    if not 1 <= place <= len(select.expressions):
-        raise refuse(select, f"{clause} {place} is not a column of the SELECT list", f"{clause} 1")
-    return select.expressions[place - 1]  # type: ignore[no-any-return]
+    position = int(float(number.this))
+    if not 1 <= position <= len(select.expressions):
+        raise refuse(select, f"{clause} {position} is not a column of the SELECT list", f"{clause} 1")
+    return select.expressions[position - 1]  # type: ignore[no-any-return]
 
 
 def alias_of(node: exp.Expr) -> str:
@@ -102,31 +102,31 @@ def name_of(node: exp.Expr, i: int) -> str:
 
 def distinct_names(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
     """Refuse two items of the same name."""
-    seen: set[str] = set()
+    names_seen: set[str] = set()
     for name, _ in items:
-        if name.lower() in seen:
+        if name.lower() in names_seen:
             raise TacitError(
                 "not-allowed",
                 f"two columns are called {name!r}",
                 fix=f"{sql_name(name)} AS {sql_name(name + '_2')}",
             )
-        seen.add(name.lower())
+        names_seen.add(name.lower())
     return items
 
 
 def outputs_of(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
     """Name every item of the SELECT list."""
-    given = {name.lower() for name, _ in items if name}
-    named: list[tuple[str, Node]] = []
+    aliases = {name.lower() for name, _ in items if name}
+    outputs: list[tuple[str, Node]] = []
     for i, (name, node) in enumerate(items):
         base = name or (node.name if isinstance(node, Column) else f"column_{i + 1}")
-        taken = {one.lower() for one, _ in named} | (set() if name else given)
-        free = (f"{base}_{n}" for n in range(2, len(items) + 2) if f"{base}_{n}".lower() not in taken)
-        named.append((base if name or base.lower() not in taken else next(free), node))
-    return distinct_names(named)
+        names_taken = {one.lower() for one, _ in outputs} | (set() if name else aliases)
+        free = (f"{base}_{n}" for n in range(2, len(items) + 2) if f"{base}_{n}".lower() not in names_taken)
+        outputs.append((base if name or base.lower() not in names_taken else next(free), node))
+    return distinct_names(outputs)
 
 
-def having_of(select: exp.Expr, listed: SelectList) -> Node | None:
+def having_of(select: exp.Expr, select_list: SelectList) -> Node | None:
     """Read HAVING; it can use the names of the SELECT list."""
     clause = select.args.get("having")
     if clause is None:
@@ -134,7 +134,7 @@ def having_of(select: exp.Expr, listed: SelectList) -> Node | None:
     only(clause, "this")
     if window := clause.this.find(exp.Window):
         raise refuse(window, "HAVING cannot contain OVER", "ORDER BY 2 DESC LIMIT 10")
-    return listed.read(_expanded(clause.this, _aliases(select)))
+    return select_list.read(_expanded(clause.this, _aliases(select)))
 
 
 def _aliases(select: exp.Expr) -> dict[str, exp.Expr]:
@@ -143,9 +143,9 @@ def _aliases(select: exp.Expr) -> dict[str, exp.Expr]:
 
 def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
     """Replace names of the SELECT list by what they stand for; refuse what would become too long."""
-    named = Counter(one.name.lower() for one in node.find_all(exp.Column) if not one.table)
+    uses = Counter(one.name.lower() for one in node.find_all(exp.Column) if not one.table)
     copied = sum(
-        times * sum(1 for _ in aliases[name].walk()) for name, times in named.items() if name in aliases
+        times * sum(1 for _ in aliases[name].walk()) for name, times in uses.items() if name in aliases
     )
     if copied > _MOST_COPIED:
         raise TacitError(
@@ -165,40 +165,40 @@ def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
 
 def with_earlier_aliases(select: exp.Expr, columns: Iterable[str]) -> list[exp.Expr]:
     """Return the SELECT list; a name of an earlier item stands for it, unless it is a column of the table."""
-    taken, known = {column.lower() for column in columns}, dict[str, exp.Expr]()
-    made = []
+    column_names, aliases = {column.lower() for column in columns}, dict[str, exp.Expr]()
+    expressions = []
     for item in select.expressions:
         inner = unaliased(item)
         new = (
-            _expanded(inner, known)
-            if any(c.name.lower() in known for c in inner.find_all(exp.Column))
+            _expanded(inner, aliases)
+            if any(c.name.lower() in aliases for c in inner.find_all(exp.Column))
             else inner
         )
-        made.append(item if new is inner else exp.Alias(this=new, alias=item.args.get("alias")))
+        expressions.append(item if new is inner else exp.Alias(this=new, alias=item.args.get("alias")))
         name = alias_of(item).lower()
-        if name and name not in taken:
-            known[name] = new
-    return made
+        if name and name not in column_names:
+            aliases[name] = new
+    return expressions
 
 
-def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
+def order_of(select: exp.Expr, select_list: SelectList, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
     """Read ORDER BY: expressions, names or places of the SELECT list, each with whether it is descending."""
     clause = select.args.get("order")
     if clause is None:
         return []
     only(clause, "expressions")
     aliases = _aliases(select)
-    made = []
+    keys = []
     for part in _all_ordered(select, clause):
         only(part, "this", "desc")
         target = part.this
         if isinstance(target, exp.Literal) and not target.is_string:
             target = unaliased(_at_place(select, target, "ORDER BY"))
-        named = isinstance(target, exp.Column) and not target.table
-        node = outputs.get(target.name.lower()) if named else None
+        is_name = isinstance(target, exp.Column) and not target.table
+        node = outputs.get(target.name.lower()) if is_name else None
         descending = bool(part.args.get("desc"))
-        made.append((node if node is not None else listed.read(_expanded(target, aliases)), descending))
-    return made
+        keys.append((node if node is not None else select_list.read(_expanded(target, aliases)), descending))
+    return keys
 
 
 def _all_ordered(select: exp.Expr, clause: exp.Expr) -> list[exp.Expr]:
@@ -240,10 +240,10 @@ def group_columns(clause: exp.Expr) -> list[exp.Expr]:
     if has_levels(clause):
         columns = [column for one in _sets(clause) for column in one]
         every = sorted(columns, key=lambda column: _place(clause, column))
-    named: dict[str, exp.Expr] = {}
+    expressions: dict[str, exp.Expr] = {}
     for column in every:
-        named.setdefault(_text(column), column)
-    return list(named.values())
+        expressions.setdefault(_text(column), column)
+    return list(expressions.values())
 
 
 def levels_of(select: exp.Expr) -> Levels:
@@ -252,20 +252,20 @@ def levels_of(select: exp.Expr) -> Levels:
     if clause is None or not has_levels(clause):
         return ()
     names = [_text(column) for column in group_columns(clause)]
-    made = [tuple(sorted({names.index(_text(column)) for column in one})) for one in _sets(clause)]
-    levels = tuple(sorted(dict.fromkeys(made), key=lambda level: (-len(level), level)))
+    places = [tuple(sorted({names.index(_text(column)) for column in one})) for one in _sets(clause)]
+    levels = tuple(sorted(dict.fromkeys(places), key=lambda level: (-len(level), level)))
     return () if levels == (tuple(range(len(names))),) else levels
 
 
 def _sets(clause: exp.Expr) -> list[list[exp.Expr]]:
     """Return the grouping sets: every combination of one set from each item."""
     choices = [_sets_of(item) for item in clause.expressions]
-    found: list[list[exp.Expr]] = []
+    sets: list[list[exp.Expr]] = []
     for chosen in product(*choices):
-        found.append([column for one in chosen for column in one])
-        if len(found) > MOST_LEVELS:
+        sets.append([column for one in chosen for column in one])
+        if len(sets) > MOST_LEVELS:
             raise refuse(clause, f"GROUP BY names more than {MOST_LEVELS} levels", "GROUP BY ROLLUP (a, b)")
-    return found
+    return sets
 
 
 def _sets_of(item: exp.Expr) -> list[list[exp.Expr]]:

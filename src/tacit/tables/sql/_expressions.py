@@ -28,14 +28,14 @@ _INTERVAL_DAYS = {"DAY": 1, "WEEK": 7}
 _INTERVAL_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
-def _formatted(node: exp.Expr, read: PartReader) -> Node:
+def _formatted(node: exp.Expr, part: PartReader) -> Node:
     """Read STRFTIME; like DuckDB, with the date and the format in either order.
 
     The parser reads an empty format as the word None. That word has no part of a date, so it stands for the
     empty format here, which is refused.
     """
     only(node, "this", "format")
-    moment, form = read(node.this), read(node.args["format"])
+    moment, form = part(node.this), part(node.args["format"])
     if isinstance(moment, Literal) and not isinstance(form, Literal):
         moment, form = form, moment
     if form == lit("None"):
@@ -43,42 +43,42 @@ def _formatted(node: exp.Expr, read: PartReader) -> Node:
     return Call("strftime", (moment, form))
 
 
-def _parsed(node: exp.Expr, read: PartReader) -> Node:
+def _parsed(node: exp.Expr, part: PartReader) -> Node:
     """Read STRPTIME: the parts of a date are split off the text, put in order and cast.
 
     Text of another form, and a day that does not exist, is missing, as in TRY_STRPTIME.
     """
     only(node, "this", "format")
-    return from_format(node, read(node.this), str(node.args["format"].name))
+    return from_format(node, part(node.this), str(node.args["format"].name))
 
 
 def from_format(node: exp.Expr, text: Node, form: str) -> Node:
     """Read text as a date by a format such as ``%d.%m.%Y``, with a time behind it or without."""
-    found = re.fullmatch(r"%-?([dmY])([./-])%-?([dmY])\2%-?([dmY])( %H:%M(:%S)?)?", form)
-    if found is None or len(set(found.group(1, 3, 4))) != 3:
+    match = re.fullmatch(r"%-?([dmY])([./-])%-?([dmY])\2%-?([dmY])( %H:%M(:%S)?)?", form)
+    if match is None or len(set(match.group(1, 3, 4))) != 3:
         raise refuse(
             node,
             "STRPTIME takes a constant format of day, month and year, with one of . / - between them",
             "STRPTIME(column, '%d.%m.%Y') or '%d.%m.%Y %H:%M'",
         )
-    day = Call("split_part", (text, lit(" "), lit(1))) if found[5] else text
-    order = found.group(1, 3, 4)
-    year, month, last = (
-        Call("split_part", (day, lit(found[2]), lit(order.index(part) + 1))) for part in "Ymd"
+    day = Call("split_part", (text, lit(" "), lit(1))) if match[5] else text
+    order = match.group(1, 3, 4)
+    year, month, third = (
+        Call("split_part", (day, lit(match[2]), lit(order.index(part) + 1))) for part in "Ymd"
     )
-    date: list[Node] = [year, lit("-"), month, lit("-"), last]
+    date: list[Node] = [year, lit("-"), month, lit("-"), third]
     clock = Call("split_part", (text, lit(" "), lit(2)))
     # the length and the two signs leave no room for another form
-    whole = [_has(Call("replace", (day, lit(found[2]), lit(""))), day, 2)]
-    if found[5]:
+    parts = [_has(Call("replace", (day, lit(match[2]), lit(""))), day, 2)]
+    if match[5]:
         date += [lit(" "), clock]
-        whole += [
+        parts += [
             _has(Call("replace", (text, lit(" "), lit(""))), text, 1),
-            Call("eq", (Call("length", (clock,)), lit(8 if found[6] else 5))),
+            Call("eq", (Call("length", (clock,)), lit(8 if match[6] else 5))),
             Call("lt", (clock, lit("24"))),
         ]
     return Call(
-        "case", (Call("and", tuple(whole)), Call("to_date", (Call("concat", tuple(date)),)), lit(None))
+        "case", (Call("and", tuple(parts)), Call("to_date", (Call("concat", tuple(date)),)), lit(None))
     )
 
 
@@ -108,12 +108,12 @@ def moved(moment: Node, interval: exp.Interval, sign: int) -> Node:
 def _date_shift(sign: int) -> Callable[[exp.Expr, PartReader], Node]:
     """Read DATE_ADD or DATE_SUB."""
 
-    def shifted(node: exp.Expr, read: PartReader) -> Node:
+    def shifted(node: exp.Expr, part: PartReader) -> Node:
         only(node, "this", "expression", "unit")
         interval = node.expression
         if not isinstance(interval, exp.Interval):
             interval = exp.Interval(this=interval, unit=node.args.get("unit"))
-        return moved(read(node.this), interval, sign)
+        return moved(part(node.this), interval, sign)
 
     return shifted
 
@@ -123,9 +123,9 @@ def _unit(node: exp.Expr) -> str:
     return str(unit.name if isinstance(unit, exp.Expr) else unit or "day").lower()
 
 
-def _extract(node: exp.Expr, read: PartReader) -> Node:
+def _extract(node: exp.Expr, part: PartReader) -> Node:
     only(node, "this", "expression")
-    return date_part(node, str(node.this.name or node.this), read(node.expression))
+    return date_part(node, str(node.this.name or node.this), part(node.expression))
 
 
 def date_part(node: exp.Expr, name: str, moment: Node) -> Node:
@@ -137,15 +137,15 @@ def date_part(node: exp.Expr, name: str, moment: Node) -> Node:
     return Call(part, (moment,))
 
 
-def _date_trunc(node: exp.Expr, read: PartReader) -> Node:
+def _date_trunc(node: exp.Expr, part: PartReader) -> Node:
     only(node, "this", "unit")
-    return Call("date_trunc", (lit(_unit(node)), read(node.this)))
+    return Call("date_trunc", (lit(_unit(node)), part(node.this)))
 
 
-def _date_diff(node: exp.Expr, read: PartReader) -> Node:
+def _date_diff(node: exp.Expr, part: PartReader) -> Node:
     only(node, "this", "expression", "unit")
     later, earlier = node.this, node.expression
-    return Call("date_diff", (lit(_unit(node)), read(earlier), read(later)))
+    return Call("date_diff", (lit(_unit(node)), part(earlier), part(later)))
 
 
 DATE_READERS: dict[type[exp.Expr], Callable[[exp.Expr, PartReader], Node]] = {
@@ -155,22 +155,22 @@ DATE_READERS: dict[type[exp.Expr], Callable[[exp.Expr, PartReader], Node]] = {
 }  # fmt: skip
 
 
-def _like(node: exp.Expr, read: PartReader) -> Node:
+def _like(node: exp.Expr, part: PartReader) -> Node:
     """Read LIKE, ILIKE, NOT LIKE and NOT ILIKE."""
     only(node, "this", "expression", "negate")
-    value, pattern = read(node.this), read(node.expression)
+    value, pattern = part(node.this), part(node.expression)
     if isinstance(node, exp.ILike):
         if not isinstance(pattern, Literal):
             raise refuse(node, "ILIKE takes a constant pattern", "ILIKE 'prefix%'")
         value, pattern = Call("lower", (value,)), lit(str(pattern.value).lower())
-    found = Call("like", (value, pattern))
-    return Call("not", (found,)) if node.args.get("negate") else found
+    like = Call("like", (value, pattern))
+    return Call("not", (like,)) if node.args.get("negate") else like
 
 
-def _concat(node: exp.Expr, read: PartReader) -> Node:
+def _concat(node: exp.Expr, reader: PartReader) -> Node:
     """Read CONCAT, in which a missing value is empty text, and values of other kinds are written as text."""
     only(node, "expressions", "coalesce")
-    parts = [read(e) for e in node.expressions]
+    parts = [reader(e) for e in node.expressions]
     return Call("concat", tuple(_as_text(part) for part in parts))
 
 
@@ -180,46 +180,46 @@ def _as_text(node: Node) -> Node:
     return Call("coalesce", (Call("to_text", (node,)), lit("")))
 
 
-def _trim(node: exp.Expr, read: PartReader) -> Node:
+def _trim(node: exp.Expr, part: PartReader) -> Node:
     only(node, "this", "position")
     side = str(node.args.get("position") or "").upper()
     op = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
-    return Call(op, (read(node.this),))
+    return Call(op, (part(node.this),))
 
 
-def _replace(node: exp.Expr, read: PartReader) -> Node:
+def _replace(node: exp.Expr, reader: PartReader) -> Node:
     only(node, "this", "expression", "replacement")
     parts = (node.this, node.expression, node.args.get("replacement") or exp.Literal.string(""))
-    return Call("replace", tuple(read(part) for part in parts))
+    return Call("replace", tuple(reader(part) for part in parts))
 
 
-def _position(node: exp.Expr, read: PartReader) -> Node:
+def _position(node: exp.Expr, part: PartReader) -> Node:
     only(node, "this", "substr")
-    return Call("position", (read(node.this), read(node.args["substr"])))
+    return Call("position", (part(node.this), part(node.args["substr"])))
 
 
-def _split_part(node: exp.Expr, read: PartReader) -> Node:
+def _split_part(node: exp.Expr, reader: PartReader) -> Node:
     only(node, "this", "delimiter", "part_index")
     parts = (node.this, node.args["delimiter"], node.args["part_index"])
-    return Call("split_part", tuple(read(part) for part in parts))
+    return Call("split_part", tuple(reader(part) for part in parts))
 
 
-def _substring(node: exp.Expr, read: PartReader) -> Node:
+def _substring(node: exp.Expr, part: PartReader) -> Node:
     only(node, "this", "start", "length")
     start, length = node.args.get("start"), node.args.get("length")
     return Call(
         "substring",
         (
-            read(node.this),
-            read(start) if start else lit(1),
-            read(length) if length else lit(10**6),
+            part(node.this),
+            part(start) if start else lit(1),
+            part(length) if length else lit(10**6),
         ),
     )
 
 
-def _left(node: exp.Expr, read: PartReader) -> Node:
+def _left(node: exp.Expr, part: PartReader) -> Node:
     only(node, "this", "expression")
-    return Call("substring", (read(node.this), lit(1), read(node.expression)))
+    return Call("substring", (part(node.this), lit(1), part(node.expression)))
 
 
 TEXT_READERS: dict[type[exp.Expr], Callable[[exp.Expr, PartReader], Node]] = {
@@ -271,10 +271,10 @@ def _chain(op: str) -> _NodeReader:
 
     def read(node: exp.Expr, find: ColumnFinder) -> Node:
         only(node, "this", "expression")
-        first, last = read_expression(node.this, find), read_expression(node.expression, find)
-        if isinstance(first, Call) and first.op == op:
-            return Call(op, (*first.args, last))
-        return Call(op, (first, last))
+        left, right = read_expression(node.this, find), read_expression(node.expression, find)
+        if isinstance(left, Call) and left.op == op:
+            return Call(op, (*left.args, right))
+        return Call(op, (left, right))
 
     return read
 
@@ -351,10 +351,10 @@ def _in(node: exp.Expr, find: ColumnFinder) -> Node:
             node, "IN takes a list of constants; only WHERE can have IN with a subquery", "IN ('A', 'B')"
         )
     only(node, "this", "expressions")
-    listed = tuple(read_expression(e, find) for e in node.expressions)
-    if not all(isinstance(e, Literal) for e in listed):
+    values = tuple(read_expression(e, find) for e in node.expressions)
+    if not all(isinstance(e, Literal) for e in values):
         raise refuse(node, "IN takes a list of constants", "IN ('A', 'B')")
-    return Call("in", (read_expression(node.this, find), *listed))
+    return Call("in", (read_expression(node.this, find), *values))
 
 
 def _is(node: exp.Expr, find: ColumnFinder) -> Node:
@@ -408,8 +408,8 @@ def _cast(node: exp.Expr, find: ColumnFinder) -> Node:
     if op == "to_date" and isinstance(inner, Literal) and isinstance(inner.value, str):
         moment = as_date(inner.value)
         return as_date(inner.value[:10]) if name == "DATE" else moment
-    made = Call(op, (inner,))
-    return Call("date_trunc", (lit("day"), made)) if name == "DATE" else made  # a day has no time of day
+    cast = Call(op, (inner,))
+    return Call("date_trunc", (lit("day"), cast)) if name == "DATE" else cast  # a day has no time of day
 
 
 def _power(node: exp.Expr, find: ColumnFinder) -> Node:
@@ -424,8 +424,8 @@ def _log(node: exp.Expr, find: ColumnFinder) -> Node:
     if node.args.get("expression") is None:
         return Call("log10", (read_expression(node.this, find),))
     base, value = read_expression(node.this, find), read_expression(node.expression, find)
-    known = {2.0: "log2", 10.0: "log10"}.get(base.value if isinstance(base, Literal) else None)  # type: ignore[arg-type]
-    return Call(known, (value,)) if known else Call("div", (Call("ln", (value,)), Call("ln", (base,))))
+    operator = {2.0: "log2", 10.0: "log10"}.get(base.value if isinstance(base, Literal) else None)  # type: ignore[arg-type]
+    return Call(operator, (value,)) if operator else Call("div", (Call("ln", (value,)), Call("ln", (base,))))
 
 
 def _whole_quotient(node: exp.Expr, find: ColumnFinder) -> Node:
@@ -457,13 +457,13 @@ def _same_or_both_missing(negated: bool) -> _NodeReader:  # noqa: FBT001 - one o
 
 def _named(node: exp.Expr, find: ColumnFinder) -> Node:
     """Read the functions that the parser does not know by name."""
-    name, given = str(node.this).lower(), node.expressions
-    if name in {"date_part", "datepart"} and len(given) == 2 and given[0].is_string:
-        return date_part(node, given[0].name, read_expression(given[1], find))
-    if name == "try_strptime" and len(given) == 2 and given[1].is_string:
-        return from_format(node, read_expression(given[0], find), given[1].name)
-    if name == "isnull" and len(given) == 1:
-        return Call("is_null", (read_expression(given[0], find),))
+    name, arguments = str(node.this).lower(), node.expressions
+    if name in {"date_part", "datepart"} and len(arguments) == 2 and arguments[0].is_string:
+        return date_part(node, arguments[0].name, read_expression(arguments[1], find))
+    if name == "try_strptime" and len(arguments) == 2 and arguments[1].is_string:
+        return from_format(node, read_expression(arguments[0], find), arguments[1].name)
+    if name == "isnull" and len(arguments) == 1:
+        return Call("is_null", (read_expression(arguments[0], find),))
     raise refuse(node)
 
 
@@ -493,8 +493,8 @@ def _in_parts(reader: Callable[[exp.Expr, PartReader], Node]) -> _NodeReader:
 
 def _width_bucket(node: exp.Expr, find: ColumnFinder) -> Node:
     only(node, "this", "min_value", "max_value", "num_buckets")
-    read = [read_expression(node.args[part], find) for part in ("min_value", "max_value", "num_buckets")]
-    match [one.value if isinstance(one, Literal) else None for one in read]:
+    ends = [read_expression(node.args[part], find) for part in ("min_value", "max_value", "num_buckets")]
+    match [one.value if isinstance(one, Literal) else None for one in ends]:
         case [float(low), float(high), float(buckets)] if buckets.is_integer() and buckets >= 1:
             return bucket_node(read_expression(node.this, find), low, high, int(buckets))
     raise refuse(node, "WIDTH_BUCKET takes two numbers and a whole number", "WIDTH_BUCKET(x, 0, 100, 10)")

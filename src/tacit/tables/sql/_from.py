@@ -75,7 +75,7 @@ def with_clauses(select: exp.Expr, reach: TablesInReach) -> TablesInReach:
     if clause is None:
         return reach
     only(clause, "expressions")
-    named = dict(reach.named)
+    named_rows = dict(reach.named)
     for part in clause.expressions:
         only(part, "this", "alias")
         if part.args["alias"].args.get("columns"):
@@ -84,8 +84,8 @@ def with_clauses(select: exp.Expr, reach: TablesInReach) -> TablesInReach:
                 "columns must get their names inside the WITH clause",
                 "WITH t AS (SELECT x AS a FROM ...)",
             )
-        named[part.alias] = _subquery(part.this, TablesInReach(reach.dataset, dict(named)))
-    return TablesInReach(reach.dataset, named)
+        named_rows[part.alias] = _subquery(part.this, TablesInReach(reach.dataset, dict(named_rows)))
+    return TablesInReach(reach.dataset, named_rows)
 
 
 def from_clause(select: exp.Expr, reach: TablesInReach) -> FromClause:
@@ -107,33 +107,33 @@ def selected_rows(select: exp.Expr, source: FromClause, reach: TablesInReach) ->
     """Apply WHERE, in which a unit may be looked for in a subquery."""
     if select.args.get("where") is None:
         return source.rows
-    asked = asked_members(select, source)
-    if not asked:
+    members = asked_members(select, source)
+    if not members:
         return filtered(select, source.rows, source.find)
     before = source.rows
-    for member in asked:
+    for member in members:
         source = with_members(source, member, _subquery(member.select, reach))
     rows = filtered(select, source.rows, source.find)
     facts = scope(before.relation)
-    kept = tuple((c, Column(c, facts[c].kind)) for c in facts)
-    return replace(rows, relation=Project(rows.relation, kept))
+    columns = tuple((c, Column(c, facts[c].kind)) for c in facts)
+    return replace(rows, relation=Project(rows.relation, columns))
 
 
 def _table(node: exp.Expr, reach: TablesInReach, *, sample: bool = False) -> tuple[Rows, str]:
     """Read one table or subquery of FROM; return its rows and its alias."""
     match node:
         case exp.Table(args={"sample": exp.TableSample() as drawn}) if sample:
-            whole = node.copy()
-            whole.set("sample", None)
-            rows, alias = _table(whole, reach)
+            table = node.copy()
+            table.set("sample", None)
+            rows, alias = _table(table, reach)
             return rows.sample(_share(drawn)), alias
         case exp.Table():
             only(node, "this", "alias", "db", "catalog")
             name = declared_name(node, reach)
             if name is None:
-                written = exp.Table(this=node.this, db=node.args.get("db")).sql(dialect="duckdb")[:60]
+                text = exp.Table(this=node.this, db=node.args.get("db")).sql(dialect="duckdb")[:60]
                 main = sql_name(reach.dataset.main)
-                raise refuse(node, f"{written!r} is not a declared table", f"FROM {main}")
+                raise refuse(node, f"{text!r} is not a declared table", f"FROM {main}")
             return reach.rows(name), node.alias or node.name
         case exp.Subquery():
             only(node, "this", "alias")
@@ -142,12 +142,12 @@ def _table(node: exp.Expr, reach: TablesInReach, *, sample: bool = False) -> tup
             raise refuse(node)
 
 
-def _share(drawn: exp.TableSample) -> Fraction:
+def _share(sample: exp.TableSample) -> Fraction:
     """Read TABLESAMPLE p PERCENT; whatever the method, units are drawn, each on its own."""
-    only(drawn, "method", "percent")
-    percent = drawn.args.get("percent")
+    only(sample, "method", "percent")
+    percent = sample.args.get("percent")
     if not isinstance(percent, exp.Literal) or percent.is_string:
-        raise refuse(drawn, "TABLESAMPLE takes a percentage", "TABLESAMPLE 5 PERCENT")
+        raise refuse(sample, "TABLESAMPLE takes a percentage", "TABLESAMPLE 5 PERCENT")
     return Fraction(str(percent.this)) / 100
 
 
@@ -189,12 +189,12 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     if star and not by and len(select.expressions) == 1:
         only(star[0])
         return rows
-    listed = SelectList(find, by)
+    select_list = SelectList(find, by)
     items = [
-        (name_of(e, i), listed.read(unaliased(e), alias_of(e))) for i, e in enumerate(select.expressions)
+        (name_of(e, i), select_list.read(unaliased(e), alias_of(e))) for i, e in enumerate(select.expressions)
     ]
-    if by or listed.aggregates:
-        return _per_unit(select, rows, by, listed, items)
+    if by or select_list.aggregates:
+        return _per_unit(select, rows, by, select_list, items)
     if select.args.get("having"):
         raise refuse(select, "HAVING needs GROUP BY", "use WHERE instead of HAVING")
     return _projected(rows, items)
@@ -204,7 +204,7 @@ def _per_unit(
     select: exp.Expr,
     rows: Rows,
     by: list[tuple[str, Node]],
-    listed: SelectList,
+    select_list: SelectList,
     items: list[tuple[str, Node]],
 ) -> Rows:
     """Aggregate the rows of each unit; the groups must name the unit."""
@@ -217,8 +217,8 @@ def _per_unit(
             fix=f"GROUP BY {columns}" if columns else Declare("unit", "patient_id"),
         )
     facts = scope(rows.relation)
-    having = having_of(select, listed)
-    measures = tuple(rows.measure(name, asked) for name, asked in listed.aggregates.items())
+    having = having_of(select, select_list)
+    measures = tuple(rows.measure(name, asked) for name, asked in select_list.aggregates.items())
     groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
     inner = replace(rows, relation=of_each_unit(rows.relation, groups, measures))
     if having is not None:
@@ -228,8 +228,8 @@ def _per_unit(
 
 def _projected(rows: Rows, items: list[tuple[str, Node]]) -> Rows:
     facts = scope(rows.relation)
-    made = tuple((name, resolve(node, facts)) for name, node in distinct_names(items))
-    return replace(rows, relation=Project(rows.relation, made))
+    columns = tuple((name, resolve(node, facts)) for name, node in distinct_names(items))
+    return replace(rows, relation=Project(rows.relation, columns))
 
 
 def _kind(node: Node, facts: Scope) -> Kind:
@@ -243,41 +243,41 @@ _Written = tuple[str, str]
 def move_join_conditions(select: exp.Expr) -> None:
     """Turn ``FROM a, b WHERE a.id = b.id`` into a join: move the equalities of columns from WHERE to it."""
     where, source = select.args.get("where"), select.args["from_"].this
-    seen = {str(source.alias_or_name).lower()}
+    aliases = {str(source.alias_or_name).lower()}
     for join in select.args.get("joins") or []:
         alias = str(join.this.alias_or_name).lower()
         if where is not None and _is_comma(join):
             parts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
-            moved = [part for part in parts if _connects(part, alias, seen)]
-            rest = [part for part in parts if not any(part is one for one in moved)]
-            if moved:
-                join.set("on", exp.and_(*moved))
+            conditions = [part for part in parts if _connects(part, alias, aliases)]
+            rest = [part for part in parts if not any(part is one for one in conditions)]
+            if conditions:
+                join.set("on", exp.and_(*conditions))
                 join.set("kind", None)
                 where = exp.Where(this=exp.and_(*rest)) if rest else None
                 select.set("where", where)
-        seen.add(alias)
+        aliases.add(alias)
 
 
 def _is_comma(join: exp.Expr) -> bool:
-    given = {part for part in ("on", "using", "side", "method") if join.args.get(part)}
-    return not given and str(join.args.get("kind") or "CROSS").upper() == "CROSS"
+    clauses = {part for part in ("on", "using", "side", "method") if join.args.get(part)}
+    return not clauses and str(join.args.get("kind") or "CROSS").upper() == "CROSS"
 
 
-def _connects(part: exp.Expr, alias: str, seen: set[str]) -> bool:
+def _connects(part: exp.Expr, alias: str, aliases: set[str]) -> bool:
     """Return whether a condition is an equality of a column of a table and a column of those before it."""
     if not isinstance(part, exp.EQ):
         return False
     sides = [side for side in (part.this, part.expression) if isinstance(side, exp.Column)]
     tables = [side.table.lower() for side in sides]
-    return len(tables) == 2 and alias in tables and any(table in seen for table in tables)
+    return len(tables) == 2 and alias in tables and any(table in aliases for table in tables)
 
 
 def kind_of_join(join: exp.Expr, rows: Rows) -> How:
     """Return whether a join is inner or left; refuse any other."""
     instead = _on_the_unit(str(join.this.alias_or_name), rows)
     if join.args.get("method") or str(join.args.get("kind") or "").upper() in {"SEMI", "ANTI", "CROSS"}:
-        what = str(join.args.get("method") or join.args.get("kind")).upper()
-        raise refuse(join, f"{what} JOIN is not allowed", instead)
+        join_kind = str(join.args.get("method") or join.args.get("kind")).upper()
+        raise refuse(join, f"{join_kind} JOIN is not allowed", instead)
     only(join, "this", "on", "using", "side", "kind")
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"} or (kind == "OUTER" and side != "LEFT"):
@@ -291,17 +291,19 @@ def join_public(source: FromClause, join: exp.Expr, name: str, alias: str, how: 
     if alias.lower() in source.aliases:
         raise _same_alias(join, alias)
     instead = f"JOIN {sql_name(alias)} ON {sql_name(key)} = {sql_name(alias)}.{sql_name(key)}"
-    [(first, second)] = _equalities(join, alias, 1, instead)
-    there = alias.lower() if not join.args.get("using") else ""
-    if (second[0].lower(), second[1].lower()) != (there, key.lower()):
-        condition = f"ON {sql_name(first[1])} = {sql_name(alias)}.{sql_name(key)}"
+    [(left, right)] = _equalities(join, alias, 1, instead)
+    table_alias = alias.lower() if not join.args.get("using") else ""
+    if (right[0].lower(), right[1].lower()) != (table_alias, key.lower()):
+        condition = f"ON {sql_name(left[1])} = {sql_name(alias)}.{sql_name(key)}"
         raise refuse(join, f"a public table is joined on its key, {key!r}", condition)
-    on = source.find(*first)
+    on = source.find(*left)
     table, facts = source.rows.tables[name], scope(source.rows.relation)
     if table.columns is None:
         source.rows.join(name, on, how=how)  # refuses a table whose columns are not known
-    taken = {c.lower() for c in facts}
-    brought = {c: c if c.lower() not in taken else f"{alias}.{c}" for c in table.columns or () if c != key}
+    names_taken = {c.lower() for c in facts}
+    brought = {
+        c: c if c.lower() not in names_taken else f"{alias}.{c}" for c in table.columns or () if c != key
+    }
     node = key_node(Column(on), facts, table.facts.get(key, Fact()).kind)
     lookup = tuple((new, c) for c, new in brought.items())
     joined = replace(source.rows, relation=JoinPublic(source.rows.relation, table, node, lookup, how))
@@ -324,29 +326,32 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
         )
     pairs = _equalities(join, alias, len(unit_columns(rows)), _on_the_unit(alias, rows))
     find, find_there = source.find, FromClause.of(rows, alias).find
-    left, right = [find(*a) for a, _ in pairs], [find_there(*b) for _, b in pairs]
-    if not on_unit(source.rows, rows, left, right):
+    left_columns, right_columns = [find(*a) for a, _ in pairs], [find_there(*b) for _, b in pairs]
+    if not on_unit(source.rows, rows, left_columns, right_columns):
         raise TacitError(
             "not-allowed",
             "protected tables can only be joined on the columns that name the unit",
             why="each joined row must belong to one unit; otherwise one person could change the rows of many",
             fix=_on_the_unit(alias, rows),
         )
-    taken = {c.lower() for c in ours}
-    renamed = {c: c if c.lower() not in taken else f"{alias}.{c}" for c in theirs}
+    names_taken = {c.lower() for c in ours}
+    renamed = {c: c if c.lower() not in names_taken else f"{alias}.{c}" for c in theirs}
     brought = Project(rows.relation, tuple((renamed[c], Column(c, theirs[c].kind)) for c in theirs))
     joined = JoinUnits(source.rows.relation, brought, how, source.rows.limits.joined)
     columns = {(alias.lower(), c.lower()): renamed[c] for c in theirs}
     return source.with_table(replace(source.rows, relation=joined), columns, alias)
 
 
-def on_unit(ours: Rows, theirs: Rows, left: list[str], right: list[str]) -> bool:
+def on_unit(ours: Rows, theirs: Rows, left_columns: list[str], right_columns: list[str]) -> bool:
     """Return whether the columns of a join condition name the unit on both sides, each its counterpart."""
-    if not (names_whole_unit(ours, left) and names_whole_unit(theirs, right)):
+    if not (names_whole_unit(ours, left_columns) and names_whole_unit(theirs, right_columns)):
         return False
     if len(unit_columns(ours)) == 1:
         return True
-    pairs = {(unit_column(ours, a), unit_column(theirs, b)) for a, b in zip(left, right, strict=True)}
+    pairs = {
+        (unit_column(ours, a), unit_column(theirs, b))
+        for a, b in zip(left_columns, right_columns, strict=True)
+    }
     return pairs == {(column, column) for column in unit_columns(ours)}
 
 
@@ -380,8 +385,8 @@ def _equalities(
             break
         for column in (part.this, part.expression):
             only(column, "this", "table")
-        first, second = ((c.table, c.name) for c in (part.this, part.expression))
-        pairs.append((second, first) if first[0].lower() == alias.lower() else (first, second))
+        left, right = ((c.table, c.name) for c in (part.this, part.expression))
+        pairs.append((right, left) if left[0].lower() == alias.lower() else (left, right))
     else:
         if len(pairs) == max(count, 1):
             return pairs
@@ -403,31 +408,35 @@ class AskedMember:
 
 def asked_members(select: exp.Expr, source: FromClause) -> list[AskedMember]:
     """Find the subqueries of IN and EXISTS in WHERE, and put a column that marks members in their place."""
-    found: list[AskedMember] = []
+    members: list[AskedMember] = []
     for node in list(select.args["where"].find_all(exp.In, exp.Exists)):
         inside = node.find_ancestor(exp.In, exp.Exists, exp.Select)
         if inside is not select:
             continue
-        asked = _as_in(node, source) if isinstance(node, exp.Exists) else node
-        query = asked.args.get("query")
+        membership = _as_in(node, source) if isinstance(node, exp.Exists) else node
+        query = membership.args.get("query")
         if query is None:
             continue
-        written = asked.this.expressions if isinstance(asked.this, exp.Tuple) else [_plain(asked.this)]
-        columns = [column for column in written if isinstance(column, exp.Column)]
-        if len(columns) < len(written):
+        unit_expressions = (
+            membership.this.expressions
+            if isinstance(membership.this, exp.Tuple)
+            else [_plain(membership.this)]
+        )
+        columns = [column for column in unit_expressions if isinstance(column, exp.Column)]
+        if len(columns) < len(unit_expressions):
             raise _not_the_unit(source.rows, query)
-        marker = _free_name(source, len(found))
+        marker = _free_name(source, len(members))
         inner = query.this if isinstance(query, exp.Subquery) else query
         names = tuple(source.find(str(column.table), column.name) for column in columns)
-        found.append(AskedMember(names, inner, marker))
+        members.append(AskedMember(names, inner, marker))
         missing = exp.Is(this=exp.column(marker, quoted=True), expression=exp.Null())
         node.replace(exp.Paren(this=exp.Not(this=missing)))
-    return found
+    return members
 
 
-def with_members(source: FromClause, asked: AskedMember, members: Rows) -> FromClause:
+def with_members(source: FromClause, member: AskedMember, members: Rows) -> FromClause:
     """Mark the rows of the units that a subquery returns."""
-    rows, there = source.rows, list(scope(members.relation))
+    rows, member_columns = source.rows, list(scope(members.relation))
     if scope(rows.relation).open or scope(members.relation).open:
         raise TacitError(
             "unknown-column",
@@ -435,9 +444,11 @@ def with_members(source: FromClause, asked: AskedMember, members: Rows) -> FromC
             why="names are public facts; they are read from the header or declared",
             fix=Declare("types", "text", column="patient_id"),
         )
-    if len(there) != len(asked.columns) or not on_unit(rows, members, list(asked.columns), there):
-        raise _not_the_unit(rows, asked.select)
-    one_line = Project(PerUnit(members.relation, (), ()), ((asked.marker, lit(value=True)),))
+    if len(member_columns) != len(member.columns) or not on_unit(
+        rows, members, list(member.columns), member_columns
+    ):
+        raise _not_the_unit(rows, member.select)
+    one_line = Project(PerUnit(members.relation, (), ()), ((member.marker, lit(value=True)),))
     joined = replace(rows, relation=JoinUnits(rows.relation, one_line, "left", None))
     facts = scope(joined.relation)
     return replace(source, rows=joined, names=frozenset(facts), is_open=facts.open)
@@ -448,8 +459,12 @@ def _plain(node: exp.Expr) -> exp.Expr:
 
 
 def _free_name(source: FromClause, n: int) -> str:
-    taken = {column.lower() for column in source.names}
-    return next(name for i in range(n, n + len(taken) + 1) if (name := f"in subquery {i + 1}") not in taken)
+    names_taken = {column.lower() for column in source.names}
+    return next(
+        name
+        for i in range(n, n + len(names_taken) + 1)
+        if (name := f"in subquery {i + 1}") not in names_taken
+    )
 
 
 def _as_in(node: exp.Expr, source: FromClause) -> exp.Expr:
@@ -458,15 +473,15 @@ def _as_in(node: exp.Expr, source: FromClause) -> exp.Expr:
     where, clause = inner.args.get("where"), inner.args.get("from_")
     if where is None or clause is None:
         raise _not_the_unit(source.rows, inner)
-    own = str(clause.this.alias_or_name).lower()
+    alias = str(clause.this.alias_or_name).lower()
     parts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
     pairs, rest = [], []
     for part in parts:
         sides = [s for s in (part.this, part.args.get("expression")) if isinstance(s, exp.Column)]
         tables = [side.table.lower() for side in sides]
-        others = source.aliases - {own}
-        if isinstance(part, exp.EQ) and len(sides) == 2 and own in tables and others & set(tables):
-            pairs.append(sides if tables[1] == own else sides[::-1])
+        others = source.aliases - {alias}
+        if isinstance(part, exp.EQ) and len(sides) == 2 and alias in tables and others & set(tables):
+            pairs.append(sides if tables[1] == alias else sides[::-1])
         else:
             rest.append(part)
     if not pairs:
@@ -481,13 +496,13 @@ def _as_in(node: exp.Expr, source: FromClause) -> exp.Expr:
 def _rewrite(rows: Rows, select: exp.Expr) -> str:
     """Write the condition that looks for the unit in the same subquery."""
     unit = ", ".join(map(sql_name, unit_columns(rows)))
-    left = f"({unit})" if "," in unit else unit
+    unit_in_sql = f"({unit})" if "," in unit else unit
     inner = select.this if isinstance(select, exp.Subquery) else select
     same = exp.Select(expressions=[exp.column(c) for c in unit_columns(rows)])
     for part in ("from_", "where"):
         if inner.args.get(part) is not None:
             same.set(part, inner.args[part].copy())
-    return f"{left} IN ({same.sql(dialect='duckdb')})"
+    return f"{unit_in_sql} IN ({same.sql(dialect='duckdb')})"
 
 
 def _not_the_unit(rows: Rows, select: exp.Expr) -> TacitError:
@@ -543,8 +558,8 @@ def _public_table(select: exp.Expr, reach: TablesInReach) -> Table | None:
     clause = select.args.get("from_")
     if not isinstance(select, exp.Select) or clause is None or not isinstance(clause.this, exp.Table):
         return None
-    written = declared_name(clause.this, reach)
-    name = reach.public_table(written) if written else None
+    table_name = declared_name(clause.this, reach)
+    name = reach.public_table(table_name) if table_name else None
     return None if name is None else reach.dataset.tables[name]
 
 
@@ -560,27 +575,27 @@ def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object
     condition = None if where is None else _solved(where.this, facts, "boolean")
     function = _AGGREGATES.get(type(item))
     if function is None and item.find(exp.AggFunc, exp.Window):
-        what = "a subquery of a public table selects one column or one aggregate"
-        raise refuse(select, what, "(SELECT MAX(column) FROM table) * 2")
+        problem = "a subquery of a public table selects one column or one aggregate"
+        raise refuse(select, problem, "(SELECT MAX(column) FROM table) * 2")
     if function is None:
         value = _solved(item, facts)
     else:
         only(item, "this")
         want = _kind_of_values(item, table, facts, reach)
         value = lit(1.0) if isinstance(item.this, exp.Star) else _solved(item.this, facts, want)
-    found = reach.dataset._engine.public_values(
+    values = reach.dataset._engine.public_values(
         table.name, value, min(MOST_KEYS, _MOST_VALUES) + 1, where=condition, aggregate=function
     )
-    if found is None or len(found) > _MOST_VALUES:
+    if values is None or len(values) > _MOST_VALUES:
         raise TacitError(
             "unknown-table",
             f"the public table {table.name!r} cannot be read now"
-            if found is None
+            if values is None
             else f"the subquery of {table.name!r} has more than {_MOST_VALUES:,} values",
             why="its values are part of the plan, so Tacit reads them when it makes the plan",
             fix="write the values themselves",
         )
-    return sorted(found, key=str)
+    return sorted(values, key=str)
 
 
 def _kind_of_values(item: exp.Expr, table: Table, facts: Scope, reach: TablesInReach) -> Kind | None:
@@ -597,15 +612,15 @@ def _kind_of_values(item: exp.Expr, table: Table, facts: Scope, reach: TablesInR
         return None
     as_text, as_number = _solved(item.this, facts, "text"), _solved(item.this, facts, "number")
     odd = Call("and", (Call("not", (Call("is_null", (as_text,)),)), Call("is_null", (as_number,))))
-    found = reach.dataset._engine.public_values(table.name, lit(1.0), 1, where=odd)
-    return None if found else "number"
+    values = reach.dataset._engine.public_values(table.name, lit(1.0), 1, where=odd)
+    return None if values else "number"
 
 
 def _solved(node: exp.Expr, facts: Scope, want: Kind | None = None) -> Node:
     names = {column.lower(): column for column in facts}
-    read: Node = read_expression(node, lambda _, name: names.get(name.lower(), name))
-    solved = resolve(read, facts, want)
-    return solved if kind_of(solved) is not None else resolve(read, facts, "text")
+    expression: Node = read_expression(node, lambda _, name: names.get(name.lower(), name))
+    solved = resolve(expression, facts, want)
+    return solved if kind_of(solved) is not None else resolve(expression, facts, "text")
 
 
 def _listed(owner: exp.Expr, values: list[object]) -> exp.Expr:

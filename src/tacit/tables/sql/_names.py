@@ -58,15 +58,15 @@ class TablesInReach:
 
     def rows(self, name: str) -> Rows:
         """Return the rows of a WITH clause or a protected table."""
-        for known, rows in self.named.items():
-            if known.lower() == name.lower():
+        for declared, rows in self.named.items():
+            if declared.lower() == name.lower():
                 return rows
-        for known, table in self.dataset.tables.items():
-            if known.lower() == name.lower() and table.key is None:
-                return self.dataset[known]
+        for declared, table in self.dataset.tables.items():
+            if declared.lower() == name.lower() and table.key is None:
+                return self.dataset[declared]
         main = self.dataset.main
         unnamed = main == self.dataset.name == "data"
-        public = any(known.lower() == name.lower() for known in self.dataset.tables)
+        public = any(declared.lower() == name.lower() for declared in self.dataset.tables)
         tables = (*self.named, *(n for n, table in self.dataset.tables.items() if table.key is None))
         meant = choose_name(name, tuple(map(sql_name, tables)))
         raise TacitError(
@@ -101,16 +101,16 @@ def declared_name(table: exp.Table, reach: TablesInReach) -> str | None:
         return None
     parts = [*(str(table.args[p].name) for p in ("catalog", "db") if table.args.get(p)), table.name]
     full = ".".join(parts)
-    known = {name.lower(): name for name in (*reach.dataset.tables, *reach.named)}
-    if full.lower() in known:
-        return known[full.lower()]
+    declared = {name.lower(): name for name in (*reach.dataset.tables, *reach.named)}
+    if full.lower() in declared:
+        return declared[full.lower()]
     stem, _, end = full.rpartition(".")
-    if end.lower() in _FILES and stem.lower() in known:
-        return known[stem.lower()]
+    if end.lower() in _FILES and stem.lower() in declared:
+        return declared[stem.lower()]
     if len(parts) == 1:
         return full
     owner = reach.dataset.identity.name.lower()
-    return known.get(end.lower()) if stem.lower() in {owner, f"{owner}.main"} else None
+    return declared.get(end.lower()) if stem.lower() in {owner, f"{owner}.main"} else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,9 @@ class FromClause:
                 f"there is no table {table!r} here",
                 fix=Choose(tuple(sorted(self.aliases)), given=table),
             )
-        found = self.columns.get((table.lower(), name.lower()))
-        if found is not None:
-            return found
+        column = self.columns.get((table.lower(), name.lower()))
+        if column is not None:
+            return column
         if table and len(self.aliases) > 1:
             raise TacitError(
                 "unknown-column",
@@ -173,8 +173,10 @@ class FromClause:
 
     def _columns_of(self, table: str) -> tuple[str, ...]:
         """Return the columns of one table, without the alias that keeps equal names apart."""
-        own = [(name, column) for (alias, name), column in self.columns.items() if alias == table.lower()]
-        return tuple(column[-len(name) :] if column.lower().endswith(name) else name for name, column in own)
+        columns = [(name, column) for (alias, name), column in self.columns.items() if alias == table.lower()]
+        return tuple(
+            column[-len(name) :] if column.lower().endswith(name) else name for name, column in columns
+        )
 
 
 def unit_columns(rows: Rows) -> tuple[str, ...]:

@@ -73,12 +73,12 @@ def parse_query(
         raise bad_parameter("keys", "lists of values by column", keys, fix=Set(keys={"COLUMN": example}))
     try:
         select = _parsed(text, dataset.main)
-        answer, listed = _question(select, TablesInReach(dataset), dict(keys or {}))
+        answer, select_list = _question(select, TablesInReach(dataset), dict(keys or {}))
     except (TacitError, RecursionError) as error:
         refused = error if isinstance(error, TacitError) else _too_deep()
         refusal = SqlAdvice.about(text, dataset).reworded(refused)
     else:
-        arguments = listed.arguments
+        arguments = select_list.arguments
         return replace(
             answer, reworded=lambda error: SqlAdvice.about(text, dataset, arguments).reworded(error)
         )
@@ -103,12 +103,12 @@ def _parsed(text: object, table: str = "", *, wrap: str = "{}") -> exp.Expr:
                 select.set("limit", exp.Limit(expression=exp.Literal.number(top)))
             return select
         case [exp.SetOperation()]:
-            what, why = "UNION, INTERSECT and EXCEPT are not allowed", "one question is one SELECT"
+            problem, why = "UNION, INTERSECT and EXCEPT are not allowed", "one question is one SELECT"
         case [_, _, *_]:
-            what, why = "this is more than one statement", "one question is one SELECT"
+            problem, why = "this is more than one statement", "one question is one SELECT"
         case _:
-            what, why = "this is not a SELECT", "a question can only read aggregates of the data"
-    raise TacitError("not-allowed", what, why=why, fix=_example(table))
+            problem, why = "this is not a SELECT", "a question can only read aggregates of the data"
+    raise TacitError("not-allowed", problem, why=why, fix=_example(table))
 
 
 def _without_top(text: str) -> tuple[str, str | None]:
@@ -141,15 +141,15 @@ def _trouble(error: SqlglotError | RecursionError, before: int) -> str:
         return "it is too deeply nested"
     if not isinstance(error, ParseError) or not error.errors:
         return "a quotation mark may be missing"
-    first = error.errors[0]
-    described, word = str(first["description"]), str(first["highlight"])
-    line, column = first["line"], first["col"]
-    place = f"{word!r} (line {line}, column {column - before if line == 1 else column})"
+    details = error.errors[0]
+    described, word = str(details["description"]), str(details["highlight"])
+    line, column = details["line"], details["col"]
+    position = f"{word!r} (line {line}, column {column - before if line == 1 else column})"
     if described.startswith("Expecting"):
-        return f"{described.removeprefix('Expecting').strip()} is missing near {place}"
+        return f"{described.removeprefix('Expecting').strip()} is missing near {position}"
     if described.startswith(("Required", "Expected")):
-        return f"something is missing near {place}"
-    return f"{place} is not expected there"
+        return f"something is missing near {position}"
+    return f"{position} is not expected there"
 
 
 def _question(
@@ -174,22 +174,24 @@ def _question(
         raise _rows_asked("SELECT * asks for the rows themselves", reach)
     rows = selected_rows(select, source, reach)
     by = _groups(select, source.find, levels=True)
-    listed = SelectList(source.find, by, after_noise=True)
-    written = select.expressions if source.is_open else with_earlier_aliases(select, source.names)
-    items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in written]
-    having = having_of(select, listed)
-    order = order_of(select, listed, {name.lower(): node for name, node in items if name})
-    if not listed.aggregates:
+    select_list = SelectList(source.find, by, after_noise=True)
+    expressions = select.expressions if source.is_open else with_earlier_aliases(select, source.names)
+    items = [(alias_of(e), select_list.read(unaliased(e), alias_of(e))) for e in expressions]
+    having = having_of(select, select_list)
+    order = order_of(select, select_list, {name.lower(): node for name, node in items if name})
+    if not select_list.aggregates:
         if not by:
             raise _rows_asked("a question needs at least one aggregate", reach)
-        listed.count_units()
-    if not any(names(node) & listed.aggregates.keys() for _, node in items):
-        items += [(name, Column(name)) for name in listed.aggregates]  # groups alone show how large they are
-    shown = [*(n for _, n in items), *(n for n, _ in order), *([having] if having else [])]
-    listed.check_grouped(shown, rows.relation)
-    post = _postprocessing(listed, items, having, order, limit_of(select))
-    answer = _aggregated(rows, by, listed, keys, levels_of(select))
-    return answer.shown(post), listed
+        select_list.count_units()
+    if not any(names(node) & select_list.aggregates.keys() for _, node in items):
+        items += [
+            (name, Column(name)) for name in select_list.aggregates
+        ]  # groups alone show how large they are
+    nodes = [*(n for _, n in items), *(n for n, _ in order), *([having] if having else [])]
+    select_list.check_grouped(nodes, rows.relation)
+    post = _postprocessing(select_list, items, having, order, limit_of(select))
+    answer = _aggregated(rows, by, select_list, keys, levels_of(select))
+    return answer.shown(post), select_list
 
 
 def _groups(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> list[tuple[str, Node]]:
@@ -202,23 +204,23 @@ def _groups(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> li
         return [
             (name_of(e, i), read_expression(unaliased(e), find)) for i, e in enumerate(select.expressions)
         ]
-    shown = [read_expression(unaliased(e), find) for e in select.expressions if not has_aggregate(e)]
-    if any(node not in shown for _, node in by):
+    groups = [read_expression(unaliased(e), find) for e in select.expressions if not has_aggregate(e)]
+    if any(node not in groups for _, node in by):
         raise refuse(select, "DISTINCT needs every group in the SELECT list", "remove DISTINCT")
     return by
 
 
-def _rows_asked(what: str, reach: TablesInReach) -> TacitError:
+def _rows_asked(problem: str, reach: TablesInReach) -> TacitError:
     return TacitError(
         "not-allowed",
-        what,
+        problem,
         why="Tacit never shows rows, only noisy aggregates",
         fix=_example(reach.dataset.main),
     )
 
 
 def _postprocessing(
-    listed: SelectList,
+    select_list: SelectList,
     items: list[tuple[str, Node]],
     having: Node | None,
     order: list[tuple[Node, bool]],
@@ -227,18 +229,18 @@ def _postprocessing(
     """Put together how the answer is shown; None where it is shown as it is."""
     outputs = outputs_of(items)
     for name, node in outputs:
-        if isinstance(node, Column) and node.name in listed.keys:
-            listed.keys[node.name] = name
-    outputs = listed.spread([(name, listed.renamed(node)) for name, node in outputs])
+        if isinstance(node, Column) and node.name in select_list.keys:
+            select_list.keys[node.name] = name
+    outputs = select_list.spread([(name, select_list.renamed(node)) for name, node in outputs])
     plain = all(isinstance(node, Column) and node.name == name for name, node in outputs)
-    shown = [c for name, asked in listed.aggregates.items() for c in asked.column_names(name)]
-    in_order = [name for name, _ in outputs] == [*listed.keys.values(), *shown]
+    names = [c for name, asked in select_list.aggregates.items() for c in asked.column_names(name)]
+    in_order = [name for name, _ in outputs] == [*select_list.keys.values(), *names]
     if plain and in_order and having is None and not order and limit is None:
         return None
     return PostProcessing(
         tuple(outputs),
-        listed.renamed(having) if having else None,
-        tuple((listed.renamed(node), descending) for node, descending in order),
+        select_list.renamed(having) if having else None,
+        tuple((select_list.renamed(node), descending) for node, descending in order),
         limit,
     )
 
@@ -246,7 +248,7 @@ def _postprocessing(
 def _aggregated(
     rows: Rows,
     by: list[tuple[str, Node]],
-    listed: SelectList,
+    select_list: SelectList,
     keys: dict[str, Sequence[object] | str],
     levels: Levels,
 ) -> Query:
@@ -255,15 +257,15 @@ def _aggregated(
     The given keys come beside those that are known; they count only if all groups have some.
     """
     if not by:
-        return rows.agg(**listed.aggregates)
-    named = {listed.keys[old]: node for old, node in by}
-    given = {name: keys[name] for name in named if name in keys}
-    if given:
+        return rows.agg(**select_list.aggregates)
+    groups = {select_list.keys[old]: node for old, node in by}
+    keys_of_groups = {name: keys[name] for name in groups if name in keys}
+    if keys_of_groups:
         facts = scope(rows.relation)
-        if any(n not in given and keys_of(node, facts) is None for n, node in named.items()):
-            given = {}
-    grouped = rows.grouped(list(named.items()), given or None)
-    return replace(grouped, levels=levels).agg(**listed.aggregates)
+        if any(n not in keys_of_groups and keys_of(node, facts) is None for n, node in groups.items()):
+            keys_of_groups = {}
+    grouped = rows.grouped(list(groups.items()), keys_of_groups or None)
+    return replace(grouped, levels=levels).agg(**select_list.aggregates)
 
 
 #: The aggregates that a fix may name, as SQL writes them.
@@ -317,8 +319,8 @@ class SqlAdvice:
     ) -> SqlAdvice:
         """Collect what is known of a refused query; the arguments of aggregates are known once it is read."""
         columns = tuple(c for t in dataset.tables.values() for c in t.columns or t.facts)
-        written = {words_of(node): sql.sql(dialect="duckdb") for node, sql in (arguments or {}).items()}
-        return cls(text, columns, written, ", ".join(map(sql_name, dataset.identity.unit.columns)))
+        sql_of_words = {words_of(node): sql.sql(dialect="duckdb") for node, sql in (arguments or {}).items()}
+        return cls(text, columns, sql_of_words, ", ".join(map(sql_name, dataset.identity.unit.columns)))
 
     def reworded(self, error: TacitError) -> TacitError:
         """Return a refusal with its fix in the words of SQL; the same refusal where nothing changes."""
@@ -356,7 +358,7 @@ class SqlAdvice:
 
     def _either(self, fixes: tuple[Fix, ...], code: str) -> Fix:
         """Return the last way out that SQL has words for, which says most, or all of them if none has."""
-        new = [made for fix in fixes if (made := self._fix(fix, code)) != fix]
+        new = [reworded for fix in fixes if (reworded := self._fix(fix, code)) != fix]
         return new[-1] if new else Either(*fixes)
 
     def _column(self, text: str) -> str:

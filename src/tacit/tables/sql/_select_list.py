@@ -135,8 +135,8 @@ def has_aggregate(node: exp.Expr) -> bool:
     """Return whether an item of the SELECT list has an aggregate in it."""
     if node.find(exp.AggFunc, exp.WithinGroup, exp.Window, exp.Filter):
         return True
-    named = _OTHER_NAMES.keys() | _NAMED.keys()
-    return any(str(call.this).lower() in named for call in node.find_all(exp.Anonymous))
+    function_names = _OTHER_NAMES.keys() | _NAMED.keys()
+    return any(str(call.this).lower() in function_names for call in node.find_all(exp.Anonymous))
 
 
 class SelectList:
@@ -182,10 +182,10 @@ class SelectList:
 
     def _over(self, node: exp.Expr, over: OverFunction) -> Node:
         """Read a function over the lines of the answer; rows of a table are refused."""
-        made = Call(over.op, tuple(self.read(part) for part in over.parts))
-        if names(made) - self.aggregates.keys() - self.keys.keys():
+        call = Call(over.op, tuple(self.read(part) for part in over.parts))
+        if names(call) - self.aggregates.keys() - self.keys.keys():
             raise refuse(node)
-        return made
+        return call
 
     def count_units(self) -> None:
         """Ask for the number of units in each group, where groups are asked for alone."""
@@ -209,13 +209,13 @@ class SelectList:
 
     def spread(self, outputs: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
         """Put all columns of an aggregate that has several, such as a histogram, in the place of its name."""
-        made: list[tuple[str, Node]] = []
+        spread_nodes: list[tuple[str, Node]] = []
         for name, node in outputs:
-            asked = self.aggregates.get(node.name) if isinstance(node, Column) else None
-            columns = [name] if asked is None else asked.column_names(name)
-            several = asked is not None and columns != [name]
-            made += [(column, Column(column)) for column in columns] if several else [(name, node)]
-        return made
+            aggregate = self.aggregates.get(node.name) if isinstance(node, Column) else None
+            columns = [name] if aggregate is None else aggregate.column_names(name)
+            several = aggregate is not None and columns != [name]
+            spread_nodes += [(column, Column(column)) for column in columns] if several else [(name, node)]
+        return spread_nodes
 
     def renamed(self, node: Node) -> Node:
         """Return an expression over the keys as they are shown."""
@@ -232,12 +232,12 @@ class SelectList:
         if aggregate.argument is not None:
             node = node.this if isinstance(node, exp.Filter) else node
             inner = node.expression.expressions[0] if isinstance(node, exp.WithinGroup) else node
-            written = inner.expressions[0] if isinstance(inner, exp.Anonymous) else inner.this
-            self.arguments.setdefault(aggregate.argument, written)
+            target = inner.expressions[0] if isinstance(inner, exp.Anonymous) else inner.this
+            self.arguments.setdefault(aggregate.argument, target)
         if isinstance(aggregate, PairOf):
             self.arguments.setdefault(aggregate.other, node.expression)
-        for name, known in self.aggregates.items():
-            if known == aggregate and (not alias or alias == name):
+        for name, aggregate_known in self.aggregates.items():
+            if aggregate_known == aggregate and (not alias or alias == name):
                 return name
         name = alias or _default_name(_word(node, aggregate), aggregate, {*self.aggregates, *self.keys})
         if name in self.aggregates or name in self.keys:
@@ -248,10 +248,10 @@ class SelectList:
         return name
 
 
-def _default_name(word: str, aggregate: Aggregate, taken: set[str]) -> str:
+def _default_name(word: str, aggregate: Aggregate, names_taken: set[str]) -> str:
     base = f"{word}_{aggregate.argument.name}" if isinstance(aggregate.argument, Column) else word
     name, i = base, 1
-    while name in taken:
+    while name in names_taken:
         i += 1
         name = f"{base}_{i}"
     return name
@@ -296,10 +296,10 @@ def _by_its_name(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Filter):
         inner = _by_its_name(node.this)
         return node if inner is node.this else exp.Filter(this=inner, expression=node.expression.copy())
-    known = _OTHER_NAMES.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else None
-    if known is None or len(node.expressions) != 1:
+    function = _OTHER_NAMES.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else None
+    if function is None or len(node.expressions) != 1:
         return node
-    return written_as(node, known(this=node.expressions[0].copy()))
+    return written_as(node, function(this=node.expressions[0].copy()))
 
 
 def _filtered(node: exp.Expr, find: ColumnFinder) -> Aggregate:
@@ -310,8 +310,8 @@ def _filtered(node: exp.Expr, find: ColumnFinder) -> Aggregate:
         raise refuse(node)
     only(node.expression, "this")
     condition = read_expression(node.expression.this, find)
-    kept = _where(condition, lit(1) if inner.argument is None else inner.argument)
-    return replace(inner, argument=kept)  # type: ignore[type-var]
+    kept_values = _where(condition, lit(1) if inner.argument is None else inner.argument)
+    return replace(inner, argument=kept_values)  # type: ignore[type-var]
 
 
 def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
@@ -325,8 +325,8 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
         only(node, "this")
         if isinstance(node.this, exp.Distinct) or node.this is None:
             column = node.find(exp.Column)
-            shown = "x" if column is None else column.sql(dialect="duckdb")
-            raise refuse(node, "DISTINCT is allowed in COUNT only", f"COUNT(DISTINCT {shown})")
+            column_text = "x" if column is None else column.sql(dialect="duckdb")
+            raise refuse(node, "DISTINCT is allowed in COUNT only", f"COUNT(DISTINCT {column_text})")
         return _SIMPLE[kind](read_expression(node.this, find))
     if kind in _PAIRS:
         only(node, "this", "expression")
@@ -345,28 +345,28 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
     return None
 
 
-def _word(node: exp.Expr, asked: Aggregate) -> str:
+def _word(node: exp.Expr, aggregate: Aggregate) -> str:
     """Return what an aggregate is called in the default name of its column."""
-    named = isinstance(node, exp.Sum | exp.Min | exp.Max | exp.Median | exp.Mode)
-    return type(node).__name__.lower() if named else asked.word
+    says_its_name = isinstance(node, exp.Sum | exp.Min | exp.Max | exp.Median | exp.Mode)
+    return type(node).__name__.lower() if says_its_name else aggregate.word
 
 
 def _count(node: exp.Expr, find: ColumnFinder) -> Aggregate:
-    counted = node.this
-    if counted is None:
+    argument = node.this
+    if argument is None:
         raise refuse(node, fix="COUNT(*)")
-    if isinstance(counted, exp.Distinct) and len(counted.expressions) != 1:
-        together = ", '|', ".join(e.sql(dialect="duckdb") for e in counted.expressions)
-        raise refuse(node, "COUNT(DISTINCT ...) takes one column", f"COUNT(DISTINCT CONCAT({together}))")
+    if isinstance(argument, exp.Distinct) and len(argument.expressions) != 1:
+        joined = ", '|', ".join(e.sql(dialect="duckdb") for e in argument.expressions)
+        raise refuse(node, "COUNT(DISTINCT ...) takes one column", f"COUNT(DISTINCT CONCAT({joined}))")
     only(node, "this")
-    match counted:
+    match argument:
         case exp.Star():
             return CountRows()
         case exp.Distinct(expressions=[one]) as distinct:
             only(distinct, "expressions")
             return CountDistinct(read_expression(one, find))
         case _:
-            value = read_expression(counted, find)
+            value = read_expression(argument, find)
             constant = isinstance(value, Literal) and value.value is not None
             return CountRows() if constant else CountRows(value)
 
@@ -403,12 +403,12 @@ def _histogram(node: exp.Expr, find: ColumnFinder) -> Aggregate:
     column, *edges = node.expressions or [None]
     if len(edges) == 1 and isinstance(edges[0], exp.Array):
         edges = edges[0].expressions
-    read = [read_expression(edge, find) for edge in edges]
-    numbers = [one.value for one in read if isinstance(one, Literal) and isinstance(one.value, float)]
+    cells = [read_expression(edge, find) for edge in edges]
+    numbers = [one.value for one in cells if isinstance(one, Literal) and isinstance(one.value, float)]
     if column is None or len(numbers) != len(edges) or len(edges) < 2:
-        what = "HISTOGRAM takes a column and the edges of its cells"
-        asked = "x" if column is None else column.sql(dialect="duckdb")[:60]
-        raise refuse(node, what, f"HISTOGRAM({asked}, 0, 10, 20, 30)")
+        problem = "HISTOGRAM takes a column and the edges of its cells"
+        column_text = "x" if column is None else column.sql(dialect="duckdb")[:60]
+        raise refuse(node, problem, f"HISTOGRAM({column_text}, 0, 10, 20, 30)")
     return ask.histogram(Expr(read_expression(column, find)), numbers)
 
 
@@ -422,13 +422,13 @@ def _level(node: exp.Expr) -> float:
     if _is_number(node):
         return float(node.this)
     column = node.parent.find(exp.Column) if node.parent else None
-    shown = "x" if column is None else column.sql(dialect="duckdb")
+    column_text = "x" if column is None else column.sql(dialect="duckdb")
     if isinstance(node, exp.Array) and node.expressions and all(map(_is_number, node.expressions)):
-        listed = [each.sql(dialect="duckdb") for each in node.expressions]
-        what = "a quantile has one level; write one column for each level"
-        raise refuse(node, what, ", ".join(f"QUANTILE({shown}, {level})" for level in listed))
-    what = "the level of a quantile must be a constant between 0 and 1"
-    raise refuse(node, what, f"QUANTILE({shown}, 0.5)")
+        levels = [each.sql(dialect="duckdb") for each in node.expressions]
+        problem = "a quantile has one level; write one column for each level"
+        raise refuse(node, problem, ", ".join(f"QUANTILE({column_text}, {level})" for level in levels))
+    problem = "the level of a quantile must be a constant between 0 and 1"
+    raise refuse(node, problem, f"QUANTILE({column_text}, 0.5)")
 
 
 def _is_number(node: exp.Expr) -> bool:

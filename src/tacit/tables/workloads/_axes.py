@@ -84,17 +84,17 @@ class Axis:
         >>> Axis("age", Column("age"), (0.0, 1.0, None), cuts=(0.0, 40.0, 80.0)).labels
         ('0 to 40', '40 to 80', '(missing)')
         """
-        shown = [_MISSING if value is None else _written(value) for value in self.values]
+        texts = [_MISSING if value is None else _written(value) for value in self.values]
         cells = [f"{_written(low)} to {_written(high)}" for low, high in pairwise(self.cuts)]
-        return (*cells, *shown[len(cells) :], *([_OTHER] if self.other else []))
+        return (*cells, *texts[len(cells) :], *([_OTHER] if self.other else []))
 
     @property
     def shown(self) -> tuple[Value, ...]:
         """The places as keys of an answer: values as they are, cells and other values by their labels."""
         if self.cuts or self.other:
-            listed = zip(self.values, self.labels, strict=False)
-            known: list[Value] = [None if value is None else label for value, label in listed]
-            return (*known, *([_OTHER] if self.other else []))
+            labelled = zip(self.values, self.labels, strict=False)
+            keys: list[Value] = [None if value is None else label for value, label in labelled]
+            return (*keys, *([_OTHER] if self.other else []))
         return tuple(
             value if isinstance(value, str | float | bool) or value is None else str(value)
             for value in self.values
@@ -153,8 +153,8 @@ def in_order(axis: Axis, values: Sequence[object]) -> Axis:
     """Return the axis with its listed values in the order in which they are given; dates stay in theirs."""
     if axis.cuts or kind_of(axis.node) == "date":
         return axis
-    place = {_written(float(one) if type(one) is int else one): i for i, one in enumerate(values)}
-    return replace(axis, values=tuple(sorted(axis.values, key=lambda one: place[_written(one)])))
+    position = {_written(float(one) if type(one) is int else one): i for i, one in enumerate(values)}
+    return replace(axis, values=tuple(sorted(axis.values, key=lambda one: position[_written(one)])))
 
 
 def _check_asked(word: str, name: str, names: Sequence[str]) -> None:
@@ -166,13 +166,15 @@ def _check_asked(word: str, name: str, names: Sequence[str]) -> None:
         )
 
 
-def _with_values(name: str, given: Sequence[object] | None, facts: Scope, *, gaps: bool, other: bool) -> Axis:
+def _with_values(
+    name: str, values_given: Sequence[object] | None, facts: Scope, *, gaps: bool, other: bool
+) -> Axis:
     """Make the axis of a column whose values are listed."""
     by = ((name, Column(name)),)
-    if given is None and facts[name].keys is None and facts[name].stored == "boolean":
-        given = (False, True)
-    _check_places(name, 0 if given is None else len(given))
-    lists = None if given is None else {name: list(given)}
+    if values_given is None and facts[name].keys is None and facts[name].stored == "boolean":
+        values_given = (False, True)
+    _check_places(name, 0 if values_given is None else len(values_given))
+    lists = None if values_given is None else {name: list(values_given)}
     public = read_group_keys(by, lists, facts)
     if public is None:
         numeric = facts[name].kind == "number" or facts[name].bounds is not None
@@ -193,35 +195,35 @@ def _with_values(name: str, given: Sequence[object] | None, facts: Scope, *, gap
     return Axis(name, nodes[0][1], values, other=other)
 
 
-def _with_cuts(name: str, given: object, facts: Scope, *, gaps: bool) -> Axis:
+def _with_cuts(name: str, bins: object, facts: Scope, *, gaps: bool) -> Axis:
     """Make the axis of a number, or of a date, with public cuts."""
     fact = facts[name]
-    dated = isinstance(given, Sequence) and all(isinstance(cut, str) for cut in given)
+    dated = isinstance(bins, Sequence) and all(isinstance(cut, str) for cut in bins)
     kind: Kind = "date" if dated or fact.kind == "date" else "number"
-    cuts = _dates(name, given) if kind == "date" else _numbers(name, given, facts)
+    cuts = _dates(name, bins) if kind == "date" else _numbers(name, bins, facts)
     _check_places(name, len(cuts) - 1 + gaps)
     value = resolve(Column(name), facts, kind)
     if kind_of(value) != kind:
-        raise bad_parameter("bins", f"for numbers and dates, and {name} has neither", given, fix=Set(bins={}))
+        raise bad_parameter("bins", f"for numbers and dates, and {name} has neither", bins, fix=Set(bins={}))
     parts: list[Node] = []
-    for place, cut in enumerate(cuts[1:-1]):
+    for position, cut in enumerate(cuts[1:-1]):
         upper = as_date(str(cut)) if kind == "date" else Literal(float(str(cut)), "number")
-        parts += [Call("lt", (value, upper)), Literal(float(place), "number")]
-    last = Literal(float(len(cuts) - 2), "number")
-    inner: Node = Call("case", (*parts, last)) if parts else last
+        parts += [Call("lt", (value, upper)), Literal(float(position), "number")]
+    last_place = Literal(float(len(cuts) - 2), "number")
+    inner: Node = Call("case", (*parts, last_place)) if parts else last_place
     present = Call("not", (Call("is_null", (value,)),))
     node = resolve(Call("case", (present, inner, Literal(None, "number"))), facts, "number")
     places: tuple[object, ...] = tuple(float(i) for i in range(len(cuts) - 1))
     return Axis(name, node, (*places, None) if gaps else places, cuts)
 
 
-def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        _check_places(name, len(given) - 1)
+def _numbers(name: str, bins: object, facts: Scope) -> tuple[float, ...]:
+    if isinstance(bins, Sequence) and not isinstance(bins, str):
+        _check_places(name, len(bins) - 1)
         rising = _cuts(f"cuts of {name}", {name: [0, 20, 40]})
-        numbers = replace(rising, each=RealNumber(zero=True, negative=True)).read("bins", given)
+        numbers = replace(rising, each=RealNumber(zero=True, negative=True)).read("bins", bins)
         return tuple(float(cut) for cut in numbers)
-    cells = count(f"bins of {name}", given, zero=False)  # type: ignore[arg-type]
+    cells = count(f"bins of {name}", bins, zero=False)  # type: ignore[arg-type]
     bounds = facts[name].bounds
     if bounds is None:
         raise TacitError(
@@ -234,15 +236,15 @@ def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
     low, high = bounds
     cuts = [float(low + (high - low) * i / cells) for i in range(cells + 1)]
     if any(not b > a for a, b in pairwise(cuts)) or not all(map(math.isfinite, cuts)):
-        raise bad_parameter(f"bins of {name}", "fewer cells", given, fix=Set(bins={name: 10}))
+        raise bad_parameter(f"bins of {name}", "fewer cells", bins, fix=Set(bins={name: 10}))
     return tuple(cuts)
 
 
-def _dates(name: str, given: object) -> tuple[str, ...]:
+def _dates(name: str, bins: object) -> tuple[str, ...]:
     rising = _cuts(f"dates of {name}", {name: ["2026-01-01", "2026-02-01", "2026-03-01"]})
-    listed = replace(rising, least=0, rising=False).read("bins", given)
-    _check_places(name, len(listed) - 1)
-    return tuple(rising.read("bins", [str(as_date(str(cut)).value) for cut in listed]))
+    dates = replace(rising, least=0, rising=False).read("bins", bins)
+    _check_places(name, len(dates) - 1)
+    return tuple(rising.read("bins", [str(as_date(str(cut)).value) for cut in dates]))
 
 
 def _cuts(words: str, bins: dict[str, list[Any]]) -> Listed:
@@ -297,8 +299,8 @@ class PublicTree:
         paths: list[tuple[Value, ...]] = []
         for length in range(len(names), 0, -1):
             paths += list(dict.fromkeys(line[:length] for line in lines))
-        place = {path: i for i, path in enumerate(paths)}
-        parents = np.array([place.get(path[:-1], -1) for path in paths], dtype=np.int64)
+        index = {path: i for i, path in enumerate(paths)}
+        parents = np.array([index.get(path[:-1], -1) for path in paths], dtype=np.int64)
         return cls(names, tuple(paths), parents)
 
     @property
@@ -313,15 +315,15 @@ class PublicTree:
 
     def sums(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the exact count of every node, from those of the leaves."""
-        made = np.zeros(len(self.paths), np.int64)
-        made[: self.leaves] = counts
+        sums = np.zeros(len(self.paths), np.int64)
+        sums[: self.leaves] = counts
         for level in range(len(self.names) - 1, 0, -1):
             at = np.flatnonzero(self.depth == level)
-            np.add.at(made, self.parents[at], made[at])
-        return made
+            np.add.at(sums, self.parents[at], sums[at])
+        return sums
 
 
-def read_tree(levels: Sequence[str], given: TreeGiven) -> PublicTree:
+def read_tree(levels: Sequence[str], tree: TreeGiven) -> PublicTree:
     """Read a public tree; a value of the lowest level lies in one node of each level above.
 
     Examples
@@ -333,9 +335,9 @@ def read_tree(levels: Sequence[str], given: TreeGiven) -> PublicTree:
     [1, 2, 4, 3, 4, 7]
     """
     levels = _LEVELS.read("levels", levels)
-    lines = list(dict.fromkeys(_lines(levels, given)))
+    lines = list(dict.fromkeys(_lines(levels, tree)))
     if not lines:
-        raise _not_a_tree("a tree with at least one value", given)
+        raise _not_a_tree("a tree with at least one value", tree)
     if len(lines) > MOST_PLACES:
         raise bad_parameter(
             "tree",
@@ -358,45 +360,45 @@ def read_tree(levels: Sequence[str], given: TreeGiven) -> PublicTree:
     return PublicTree.from_paths(names, lines)
 
 
-def _lines(levels: list[str], given: TreeGiven) -> list[tuple[Value, ...]]:
+def _lines(levels: list[str], tree: TreeGiven) -> list[tuple[Value, ...]]:
     """Return one line for each value of the lowest level: where it lies on every level."""
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):
-        given = given.to_dict("records")
-    if isinstance(given, Mapping):
-        return _below(levels, given, ())
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        raise _not_a_tree("nested mappings, or a public table", given)
+    if hasattr(tree, "to_dict") and hasattr(tree, "columns"):
+        tree = tree.to_dict("records")
+    if isinstance(tree, Mapping):
+        return _below(levels, tree, ())
+    if not isinstance(tree, Sequence) or isinstance(tree, str):
+        raise _not_a_tree("nested mappings, or a public table", tree)
     lines = []
-    for one in given:
-        if isinstance(one, Mapping):
-            lacking = [level for level in levels if level not in one]
+    for branch in tree:
+        if isinstance(branch, Mapping):
+            lacking = [level for level in levels if level not in branch]
             if lacking:
-                raise _not_a_tree(f"a table with the column {lacking[0]}", one)
-            line = tuple(one[level] for level in levels)
-        elif len(levels) == 1 and not isinstance(one, list | tuple):
-            line = (one,)
+                raise _not_a_tree(f"a table with the column {lacking[0]}", branch)
+            line = tuple(branch[level] for level in levels)
+        elif len(levels) == 1 and not isinstance(branch, list | tuple):
+            line = (branch,)
         else:
-            line = tuple(one) if isinstance(one, list | tuple) else ()
+            line = tuple(branch) if isinstance(branch, list | tuple) else ()
         if len(line) != len(levels) or any(value is None for value in line):
-            raise _not_a_tree(f"{len(levels)} values in each line", one)
+            raise _not_a_tree(f"{len(levels)} values in each line", branch)
         lines.append(tuple(_plain(value) for value in line))
     return lines
 
 
-def _below(levels: list[str], given: Any, above: tuple[Value, ...]) -> list[tuple[Value, ...]]:
+def _below(levels: list[str], branch: Any, above: tuple[Value, ...]) -> list[tuple[Value, ...]]:
     if len(levels) == 1:
-        if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
-            raise _not_a_tree(f"a list of each {levels[0]}", given)
-        return [(*above, _plain(value)) for value in given]
-    if not isinstance(given, Mapping):
-        raise _not_a_tree(f"a mapping from each {levels[0]} to what lies in it", given)
+        if isinstance(branch, str | Mapping) or not hasattr(branch, "__iter__"):
+            raise _not_a_tree(f"a list of each {levels[0]}", branch)
+        return [(*above, _plain(value)) for value in branch]
+    if not isinstance(branch, Mapping):
+        raise _not_a_tree(f"a mapping from each {levels[0]} to what lies in it", branch)
     return [
-        line for name, inner in given.items() for line in _below(levels[1:], inner, (*above, _plain(name)))
+        line for name, inner in branch.items() for line in _below(levels[1:], inner, (*above, _plain(name)))
     ]
 
 
-def _not_a_tree(must_be: str, given: object) -> TacitError:
-    return bad_parameter("tree", must_be, given, fix=_EXAMPLE)
+def _not_a_tree(must_be: str, tree: object) -> TacitError:
+    return bad_parameter("tree", must_be, tree, fix=_EXAMPLE)
 
 
 def _plain(value: Any) -> Value:

@@ -82,9 +82,9 @@ class CodedRows:
         at = np.zeros(len(self.counts), np.int64)
         for axis in axes:
             at = at * self.sizes[axis] + self.codes[:, axis]
-        made = np.zeros(cells, np.int64)
-        np.add.at(made, at, self.counts)
-        return made.reshape(shape)
+        table = np.zeros(cells, np.int64)
+        np.add.at(table, at, self.counts)
+        return table.reshape(shape)
 
 
 def coded_question(relation: Relation, axes: Sequence[Axis], sample: int | None = None) -> TableQuestion:
@@ -107,11 +107,11 @@ def coded_rows(data: EngineTransaction, question: TableQuestion, axes: Sequence[
         nowhere = places.get(None, -1)
         codes[:, i] = [nowhere if line[i] is None else places.get(line[i], beyond) for line in lines]
     counts = np.array([int(str(line[width])) for line in lines], np.int64)
-    known = (codes >= 0).all(axis=1)
+    has_place = (codes >= 0).all(axis=1)
     del lines
     if len(counts) > _MANY:
         gc.collect()  # Python keeps some freed tuples for later, and with them most of the memory of all
-    return CodedRows(tuple(axis.size for axis in axes), codes[known], counts[known])
+    return CodedRows(tuple(axis.size for axis in axes), codes[has_place], counts[has_place])
 
 
 def _rows_themselves(rows: CodedRows) -> CodedRows:
@@ -205,11 +205,11 @@ class CountedQuestion:
         unit = self.dataset.unit
         names = " or ".join(dict.fromkeys(axis.name for axis in self.axes))
         outside = "missing" if all(axis.cuts for axis in self.axes) else "missing or not listed"
-        said = [f"{one}, if any, are not counted" for one in without_unit(unit)]
-        said.append(f"rows whose {names} is {outside}, if any, are not counted")
+        sentences = [f"{one}, if any, are not counted" for one in without_unit(unit)]
+        sentences.append(f"rows whose {names} is {outside}, if any, are not counted")
         if not unit.is_row:
-            said.append(f"{limits_in_words(self.who, self.dataset)}; rows beyond this are not counted")
-        return tuple(said)
+            sentences.append(f"{limits_in_words(self.who, self.dataset)}; rows beyond this are not counted")
+        return tuple(sentences)
 
     def task(
         self,
@@ -243,11 +243,11 @@ def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
             why="the cost of a sample is known for Laplace noise on tables of answers only",
             fix="ask without the sample",
         )
-    asked = coded_question(rows.relation, axes)
-    who = contribution(
-        asked, row_level=dataset.unit.is_row, adjacency=dataset.adjacency, pairs=dataset.limits.pairs
+    question = coded_question(rows.relation, axes)
+    contributed = contribution(
+        question, row_level=dataset.unit.is_row, adjacency=dataset.adjacency, pairs=dataset.limits.pairs
     )
-    return CountedQuestion(dataset, asked, axes, who)
+    return CountedQuestion(dataset, question, axes, contributed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,22 +311,22 @@ class CodedSource:
     def left_out(self) -> tuple[str, ...]:
         """Say which rows are not counted."""
         facts, unit = scope(self.rows.relation), self.dataset.unit
-        listed = [axis.name for axis in self.axes if not axis.cuts and not axis.other]
+        listed_columns = [axis.name for axis in self.axes if not axis.cuts and not axis.other]
         absent = [
             a.name for a in self.axes if not a.missing and not a.other and can_be_missing(a.node, facts)
         ]
         rows = without_unit(unit)
-        rows += [f"rows whose {' or '.join(listed)} is not among the keys"] if listed else []
+        rows += [f"rows whose {' or '.join(listed_columns)} is not among the keys"] if listed_columns else []
         rows += [f"rows whose {' or '.join(absent)} is missing"] if absent else []
-        said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
-        return (*said, *rows_beyond(self.question, self.contribution, self.dataset))
+        sentences = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
+        return (*sentences, *rows_beyond(self.question, self.contribution, self.dataset))
 
     def facts(self) -> list[tuple[str, str]]:
         """Say what a neighbour is, how much of a unit counts, what is dropped and which blocks pay."""
-        said = self.left_out()
+        omissions = self.left_out()
         return [
             *limits_of(self.question, self.contribution, self.dataset),
-            *((("not counted", said[0]),) if said else ()),
+            *((("not counted", omissions[0]),) if omissions else ()),
             *facts_of_blocks(self.dataset, self.blocks),
         ]
 

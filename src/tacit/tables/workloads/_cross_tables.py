@@ -149,15 +149,15 @@ class CrossTables(Content):
     def columns_of(self, table: TableName) -> list[int]:
         """Return the numbers of a table's columns in the order given, or refuse a table that is not there."""
         names = [table] if isinstance(table, str) else list(table)
-        known = {axis.name: i for i, axis in enumerate(self.axes)}
+        index_of = {axis.name: i for i, axis in enumerate(self.axes)}
         for name in names:
-            if name not in known:
+            if name not in index_of:
                 raise TacitError(
                     "unknown-column",
                     f"the release has no column {name!r}",
-                    fix=Choose(tuple(known), given=str(name)),
+                    fix=Choose(tuple(index_of), given=str(name)),
                 )
-        columns = [known[name] for name in names]
+        columns = [index_of[name] for name in names]
         if len(set(columns)) != len(columns) or not self.noise.covers(tuple(sorted(columns))):
             raise TacitError(
                 "unknown-table",
@@ -173,25 +173,25 @@ class CrossTables(Content):
         return self._values(self.columns_of(table))
 
     def _values(self, columns: list[int]) -> NDArray[np.float64]:
-        made = self._shown(tuple(sorted(columns)))
-        return made.transpose([sorted(columns).index(i) for i in columns])
+        values = self._shown(tuple(sorted(columns)))
+        return values.transpose([sorted(columns).index(i) for i in columns])
 
     def _shown(self, columns: ColumnSet) -> NDArray[np.float64]:
-        made = self.noise.estimate(columns, self.noisy)
+        estimates = self.noise.estimate(columns, self.noisy)
         if self.view == "measured":
-            return made
-        changed = nonnegative_counts(made.reshape(-1))
-        return (changed if self.view == "nonnegative" else whole_counts(changed)).reshape(made.shape)
+            return estimates
+        changed = nonnegative_counts(estimates.reshape(-1))
+        return (changed if self.view == "nonnegative" else whole_counts(changed)).reshape(estimates.shape)
 
     def answer(self, table: TableName) -> AnswerTable:
         """Return a table with one line for each cell: the value ``n`` and its interval."""
         columns = self.columns_of(table)
         values = self._values(columns).reshape(-1)
-        wide = self.half_width(table)
+        half_width = self.half_width(table)
         middle = (
             values if self.view == "measured" else replace(self, view="measured")._values(columns).reshape(-1)
         )
-        low, high = middle - wide, middle + wide
+        low, high = middle - half_width, middle + half_width
         if self.view != "measured":  # intervals rest on what was measured, and a value lies in its interval
             low, high = np.maximum(low, 0), np.maximum(high, 0)
             low, high = np.minimum(low, values), np.maximum(high, values)
@@ -202,8 +202,8 @@ class CrossTables(Content):
             for axis, at in zip(axes, places.tolist(), strict=True)
         }
         cells = Cells(*(tuple(part.tolist()) for part in (values, low, high)))
-        said = (*self.left_out, *self.notes)
-        return AnswerTable(keys, {"n": cells}, self.confidence, counts=("n",), left_out=said)
+        sentences = (*self.left_out, *self.notes)
+        return AnswerTable(keys, {"n": cells}, self.confidence, counts=("n",), left_out=sentences)
 
     def nonnegative(self) -> Self:
         """Return the tables with no cell below 0: the nearest with the same total. It is biased; see `notes`.
@@ -233,8 +233,8 @@ class CrossTables(Content):
         """
         if path is None and isinstance(table, str | Path) and Path(table).suffix == ".csv":
             table, path = None, table
-        one = self._as_one() if table is None else self.answer(table)
-        return one.to_csv(path, certificate=certificate)
+        answer = self._as_one() if table is None else self.answer(table)
+        return answer.to_csv(path, certificate=certificate)
 
     def to_json(self) -> JSON:
         """Return axes and noisy integers as JSON."""
@@ -253,7 +253,7 @@ class CrossTables(Content):
         """Read the tables back; raises ``ValueError`` where they are none."""
         axes = tuple(PlacedAxis.from_json(one) for one in document["axes"])
         noise = CrossNoise.from_json(document["noise"])
-        wanted = tuple(tuple(one) for one in document["tables"])
+        tables = tuple(tuple(one) for one in document["tables"])
         noisy = tuple(_whole_numbers(one) for one in document["noisy"])
         shapes = [tuple(noise.sizes[i] for i in one) for one in noise.sets]
         confidence, view = float(document["confidence"]), document["view"]
@@ -261,14 +261,14 @@ class CrossTables(Content):
             noise.sizes == tuple(len(axis.places) for axis in axes)
             and [one.shape for one in noisy] == shapes
             and len({axis.name for axis in axes}) == len(axes)
-            and all(list(one) == sorted(set(one)) and min(one, default=0) >= 0 for one in wanted)
-            and all(noise.covers(one) for one in wanted)
+            and all(list(one) == sorted(set(one)) and min(one, default=0) >= 0 for one in tables)
+            and all(noise.covers(one) for one in tables)
             and view in {"measured", *_SHOWN}
             and 0 < confidence < 1
         )
         if not sound:
             raise ValueError("not cross tables")
-        return cls(axes, wanted, noise, noisy, confidence, view, tuple(map(str, document["left_out"])))
+        return cls(axes, tables, noise, noisy, confidence, view, tuple(map(str, document["left_out"])))
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the tables for a terminal: all of them by name with their error, and the first one whole."""
@@ -293,11 +293,11 @@ class CrossTables(Content):
 
 def _whole_numbers(document: Any) -> NDArray[Any]:
     """Read an array of whole numbers; raises ``ValueError`` where something else is in it."""
-    made = np.array(document, dtype=object)
-    if made.ndim > _MOST_AXES or any(type(one) is not int for one in made.flat):
+    numbers = np.array(document, dtype=object)
+    if numbers.ndim > _MOST_AXES or any(type(one) is not int for one in numbers.flat):
         raise ValueError("not whole numbers")
-    within = all(-(2**63) <= one < 2**63 for one in made.flat)
-    return made.astype(np.int64) if within else made
+    within = all(-(2**63) <= one < 2**63 for one in numbers.flat)
+    return numbers.astype(np.int64) if within else numbers
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -318,9 +318,9 @@ class TableViews(Mapping[TableName, AnswerTable]):
 
     def __contains__(self, table: object) -> bool:
         names = [table] if isinstance(table, str) else list(table) if isinstance(table, tuple | list) else [0]
-        known = {axis.name: i for i, axis in enumerate(self._of.axes)}
-        held = set(chain(*(combinations(one, k) for one in self._of.wanted for k in range(len(one) + 1))))
-        return set(names) <= set(known) and tuple(sorted({known[str(name)] for name in names})) in held
+        index_of = {axis.name: i for i, axis in enumerate(self._of.axes)}
+        views = set(chain(*(combinations(one, k) for one in self._of.wanted for k in range(len(one) + 1))))
+        return set(names) <= set(index_of) and tuple(sorted({index_of[str(name)] for name in names})) in views
 
     def __repr__(self) -> str:
         return "tables of " + "; ".join(" x ".join(one) or "all rows" for one in self)
@@ -366,8 +366,8 @@ def _caption(tables: CrossTables, marks: tuple[str, ...]) -> list[str]:
         [] if tables.view != "measured" else ["all tables agree: cells add up to the cells of smaller tables"]
     )
     name = next(iter(tables), ())
-    given = ", ".join(f'"{one}"' for one in name) + ("," if len(name) == 1 else "")
-    return [*agree, f"release.tables[({given})] shows one table", *tables.left_out, *marks]
+    quoted = ", ".join(f'"{one}"' for one in name) + ("," if len(name) == 1 else "")
+    return [*agree, f"release.tables[({quoted})] shows one table", *tables.left_out, *marks]
 
 
 def cross_text(tables: CrossTables, marks: tuple[str, ...]) -> str:
@@ -380,18 +380,18 @@ def cross_html(tables: CrossTables, marks: tuple[str, ...]) -> str:
     from html import escape
 
     items = "".join(f"<li>{escape(line)}</li>" for line in _listed(tables))
-    said = "".join(f"<p>{escape(line)}</p>" for line in _caption(tables, marks))
-    first = next(iter(tables), None)
-    first_html = "" if first is None else tables.answer(first).html()
-    shown = (
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in _caption(tables, marks))
+    first_table = next(iter(tables), None)
+    first_html = "" if first_table is None else tables.answer(first_table).html()
+    tables_in_html = (
         ""
-        if first is None
-        else f"<details><summary>{escape(table_words(first))}</summary>{first_html}</details>"
+        if first_table is None
+        else f"<details><summary>{escape(table_words(first_table))}</summary>{first_html}</details>"
     )
-    return f"<b>{escape(_head(tables))}</b><ul>{items}</ul>{shown}{said}"
+    return f"<b>{escape(_head(tables))}</b><ul>{items}</ul>{tables_in_html}{paragraphs}"
 
 
-def cross_figures(tables: CrossTables, what: TableName | None) -> tuple[Figure, ...]:
+def cross_figures(tables: CrossTables, table: TableName | None) -> tuple[Figure, ...]:
     """Return the tables of two columns as matrices, then those of one column; or the table of this name."""
     sets = {
         inner: None
@@ -399,10 +399,10 @@ def cross_figures(tables: CrossTables, what: TableName | None) -> tuple[Figure, 
         for one in tables
         for inner in combinations(tables.columns_of(one), size)
     }
-    if what is not None:
-        named = {table_words(tuple(tables.axes[i].name for i in one)): one for one in sets}
-        columns = named.get(what) if isinstance(what, str) else None
-        return (_figure(tables, list(columns) if columns else tables.columns_of(what)),)
+    if table is not None:
+        tables_by_words = {table_words(tuple(tables.axes[i].name for i in one)): one for one in sets}
+        columns = tables_by_words.get(table) if isinstance(table, str) else None
+        return (_figure(tables, list(columns) if columns else tables.columns_of(table)),)
     return tuple(_figure(tables, list(one)) for one in list(sets)[:_MOST] if one or len(sets) == 1)
 
 
@@ -412,17 +412,17 @@ def _figure(tables: CrossTables, columns: list[int]) -> Figure:
     if len(columns) < 2:
         return replace(tables.answer(names).figures("n")[0], name=title)
     if len(columns) > 2:
-        known = tuple(table_words(one) for one in tables if len(one) <= 2)
+        choices = tuple(table_words(one) for one in tables if len(one) <= 2)
         raise TacitError(
             "bad-parameter",
             "a picture shows one column, or two",
-            fix=Choose(known, given=title) if known else "draw a table of two columns",
+            fix=Choose(choices, given=title) if choices else "draw a table of two columns",
         )
-    values, wide = tables.values(names), tables.half_width(names)
+    values, half_width = tables.values(names), tables.half_width(names)
     down, across = ([_place(one) for one in tables.axes[i].places] for i in columns)
-    unclear = np.abs(values) <= wide
+    unclear = np.abs(values) <= half_width
     matrix = Matrix(values, tuple(down), tuple(across), names[0], names[1], "rows", unclear, "z,.0f")
-    sure = f"each cell +/- {wide:,.4g} at {tables.confidence * 100:g} % for the noise only"
+    sure = f"each cell +/- {half_width:,.4g} at {tables.confidence * 100:g} % for the noise only"
     return Figure(title, (matrix,), (f"{sure}; hatched: not distinguishable from 0",), name=title)
 
 
@@ -465,11 +465,11 @@ class CrossNoise:
     _known: dict[ColumnSet, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_place", {one: at for at, one in enumerate(self.sets)})
+        object.__setattr__(self, "_place", {columns: at for at, columns in enumerate(self.sets)})
         object.__setattr__(self, "_known", {})
         object.__setattr__(self, "_of_column", tuple(set() for _ in self.sizes))
-        for at, one in enumerate(self.sets):
-            for i in one:
+        for at, columns in enumerate(self.sets):
+            for i in columns:
                 self._of_column[i].add(at)
 
     def cells(self, columns: Sequence[int]) -> int:
@@ -490,31 +490,31 @@ class CrossNoise:
         core = self._core(table)
         return chain.from_iterable(combinations(core, k) for k in range(len(core) + 1))
 
-    def _share(self, one: ColumnSet) -> float:
-        return math.prod(1 - 1 / self.sizes[i] for i in one)
+    def _share(self, columns: ColumnSet) -> float:
+        return math.prod(1 - 1 / self.sizes[i] for i in columns)
 
-    def _precisions(self, one: ColumnSet) -> dict[int, float]:
+    def _precisions(self, columns: ColumnSet) -> dict[int, float]:
         """Return 1 / variance of what each measurement says about the numbers of a residual."""
         if self.law == "gaussian":
-            at = self._place[one]
-            return {at: (self.cells(one) / float(self.scales[at])) ** 2}
-        whole = self.cells(one)
+            at = self._place[columns]
+            return {at: (self.cells(columns) / float(self.scales[at])) ** 2}
+        cells = self.cells(columns)
         return {
-            at: whole / (self.cells(self.sets[at]) * 2 * float(self.scales[at]) ** 2)
-            for at in self._holders(one)
+            at: cells / (self.cells(self.sets[at]) * 2 * float(self.scales[at]) ** 2)
+            for at in self._holders(columns)
         }
 
-    def _precision(self, one: ColumnSet) -> float:
+    def _precision(self, columns: ColumnSet) -> float:
         """Return 1 / variance of what all measurements together say; kept, because many tables need it."""
-        if one not in self._known:
-            self._known[one] = sum(self._precisions(one).values())
-        return self._known[one]
+        if columns not in self._known:
+            self._known[columns] = sum(self._precisions(columns).values())
+        return self._known[columns]
 
-    def _holders(self, one: ColumnSet) -> Iterable[int]:
+    def _holders(self, columns: ColumnSet) -> Iterable[int]:
         """Return the measured tables that hold a set of columns."""
-        if not one:
+        if not columns:
             return range(len(self.sets))
-        return sorted(set.intersection(*(self._of_column[i] for i in one)))
+        return sorted(set.intersection(*(self._of_column[i] for i in columns)))
 
     def variance(self, table: ColumnSet) -> float:
         """Return the variance of every cell of a table: an upper bound, and nearly exact."""
@@ -537,10 +537,10 @@ class CrossNoise:
         scales, weights, times = map(np.array, zip(*self._laplace_terms(table), strict=True))
         each = scales * np.abs(weights)
         copies = None if (times == 1).all() else times
-        wide = linear_half_width(1 - confidence, each, times=copies)
+        half_width = linear_half_width(1 - confidence, each, times=copies)
         if np.allclose(np.abs(weights), 1):  # a sum of noisy integers is one
-            return float(math.floor(float(wide) + 0.5))
-        return float(wide) + self.step(table)
+            return float(math.floor(float(half_width) + 0.5))
+        return float(half_width) + self.step(table)
 
     def step(self, table: ColumnSet) -> float:
         """Return half a step of the largest weight with which one noisy integer enters a cell."""
@@ -554,17 +554,19 @@ class CrossNoise:
         The noise on a cell of a measured table counts by the common columns in which the two cells agree.
         """
         for at, common, many in self._kinds(table):
-            own = self.cells(self.sets[at]) * 2 * float(self.scales[at]) ** 2
+            variance = self.cells(self.sets[at]) * 2 * float(self.scales[at]) ** 2
             weights = np.empty([2] * len(common))  # by which of the common columns are in the set,
-            for one in self._subsets(common):
-                said = self.cells(one) / own / self._precision(one)
-                rest = self.cells([j for j in table if j not in one])
-                weights[tuple(int(i in one) for i in common)] = said / rest
+            for columns in self._subsets(common):
+                term = self.cells(columns) / variance / self._precision(columns)
+                rest = self.cells([j for j in table if j not in columns])
+                weights[tuple(int(i in columns) for i in common)] = term / rest
             times = np.full([2] * len(common), float(many))
             for axis, i in enumerate(common):  # and then by those in which the two cells differ
-                apart, within = np.split(weights, 2, axis=axis)
+                outside, within = np.split(weights, 2, axis=axis)
                 share = 1 / self.sizes[i]
-                weights = np.concatenate([apart + within * (1 - share), apart - within * share], axis=axis)
+                weights = np.concatenate(
+                    [outside + within * (1 - share), outside - within * share], axis=axis
+                )
                 times = times * np.array([1.0, self.sizes[i] - 1]).reshape(
                     -1, *[1] * (len(common) - axis - 1)
                 )
@@ -580,42 +582,44 @@ class CrossNoise:
         """
         core = set(self._core(table))
         kinds: dict[tuple[ColumnSet, int, Fraction], list[int]] = {}
-        for at, (held, scale) in enumerate(zip(self.sets, self.scales, strict=True)):
-            common = tuple(i for i in held if i in core)
-            beyond = self.cells([i for i in held if i not in core])
+        for at, (columns, scale) in enumerate(zip(self.sets, self.scales, strict=True)):
+            common = tuple(i for i in columns if i in core)
+            beyond = self.cells([i for i in columns if i not in core])
             kinds.setdefault((common, beyond, scale), [at, 0])[1] += beyond
         for (common, _, _), (at, many) in kinds.items():
             yield at, common, many
 
     def estimate(self, table: ColumnSet, noisy: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """Rebuild a table from the noisy integers: unbiased, and in agreement with all others."""
-        made = np.zeros([self.sizes[i] for i in table])
-        for one in self._subsets(table):
-            shape = [self.sizes[i] if i in one else 1 for i in table]
-            rest = self.cells([j for j in table if j not in one])
-            made += self._residual(one, noisy).reshape(shape) / rest
-        return np.round(made, 9) + 0.0  # cells of whole numbers stay whole
+        estimate = np.zeros([self.sizes[i] for i in table])
+        for columns in self._subsets(table):
+            shape = [self.sizes[i] if i in columns else 1 for i in table]
+            rest = self.cells([j for j in table if j not in columns])
+            estimate += self._residual(columns, noisy).reshape(shape) / rest
+        return np.round(estimate, 9) + 0.0  # cells of whole numbers stay whole
 
-    def _residual(self, one: ColumnSet, noisy: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    def _residual(self, columns: ColumnSet, noisy: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """Estimate the residual of a set, over prod n_i: what its table says beyond smaller ones."""
-        precisions = self._precisions(one)
+        precisions = self._precisions(columns)
         total = sum(precisions.values())
-        made = np.zeros([self.sizes[i] for i in one])
+        residual = np.zeros([self.sizes[i] for i in columns])
         for at, precision in precisions.items():
-            said = np.asarray(noisy[at], np.float64)
+            sums = np.asarray(noisy[at], np.float64)
             if self.law == "gaussian":
-                said = said / self.cells(one)
+                sums = sums / self.cells(columns)
             else:
-                said = said.sum(axis=tuple(k for k, i in enumerate(self.sets[at]) if i not in one))
-            made += said * (precision / total)
-        for axis in range(made.ndim):
-            made = made - made.mean(axis=axis, keepdims=True)
-        return made
+                sums = sums.sum(axis=tuple(k for k, i in enumerate(self.sets[at]) if i not in columns))
+            residual += sums * (precision / total)
+        for axis in range(residual.ndim):
+            residual = residual - residual.mean(axis=axis, keepdims=True)
+        return residual
 
     def to_json(self) -> JSON:
         """Return the noise as JSON, scales exactly."""
-        listed: JSON = [[list(one), str(scale)] for one, scale in zip(self.sets, self.scales, strict=True)]
-        return {"sizes": list(self.sizes), "law": self.law, "measured": listed}
+        measured_sets: JSON = [
+            [list(one), str(scale)] for one, scale in zip(self.sets, self.scales, strict=True)
+        ]
+        return {"sizes": list(self.sizes), "law": self.law, "measured": measured_sets}
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
@@ -624,11 +628,13 @@ class CrossNoise:
         sets = tuple(tuple(one) for one, _ in document["measured"])
         scales = tuple(read_fraction(scale) for _, scale in document["measured"])
         columns = set(range(len(sizes)))
-        known = all(list(one) == sorted(columns & set(one)) for one in sets) and len(set(sets)) == len(sets)
-        whole = all(type(n) is int and n >= 1 for n in (*sizes, *(i + 1 for one in sets for i in one)))
+        sorted_sets = all(list(one) == sorted(columns & set(one)) for one in sets) and len(set(sets)) == len(
+            sets
+        )
+        positive = all(type(n) is int and n >= 1 for n in (*sizes, *(i + 1 for one in sets for i in one)))
         if (
             law not in {"gaussian", "laplace"}
-            or not (known and whole and sets)
+            or not (sorted_sets and positive and sets)
             or not all(0 < float(scale) < math.inf for scale in scales)
         ):
             raise ValueError("not the noise of cross tables")

@@ -95,18 +95,18 @@ def cross_design(
     Choice(("largest", "sum")).read("aim", aim)
     names = [axis.name for axis in axes]
     if tables is None:
-        most = min(count("up_to", up_to, zero=False), len(axes))
-        _check_number(sum(math.comb(len(axes), k) for k in range(1, most + 1)))
-        wanted = tuple(tables_up_to(len(axes), most))
+        max_columns = min(count("up_to", up_to, zero=False), len(axes))
+        _check_number(sum(math.comb(len(axes), k) for k in range(1, max_columns + 1)))
+        column_sets = tuple(tables_up_to(len(axes), max_columns))
     else:
-        listed = Listed("tables, each a tuple of columns", str([(names[0],)])).read("tables", tables)
-        wanted = tuple(dict.fromkeys(_columns(one, names) for one in listed))
-    _check_number(len(wanted))
-    _check_cells(axes, wanted)
-    given = _per_table(weights, names, wanted, "weights")
-    each = tuple(given.get(one, Fraction(1)) for one in wanted)
+        table_list = Listed("tables, each a tuple of columns", str([(names[0],)])).read("tables", tables)
+        column_sets = tuple(dict.fromkeys(_columns(one, names) for one in table_list))
+    _check_number(len(column_sets))
+    _check_cells(axes, column_sets)
+    weights_by_table = _per_table(weights, names, column_sets, "weights")
+    each = tuple(weights_by_table.get(one, Fraction(1)) for one in column_sets)
     _check_apart("weights", each, _MOST_APART)
-    return CrossDesign(rows, axes, wanted, each, aim, missing)
+    return CrossDesign(rows, axes, column_sets, each, aim, missing)
 
 
 def read_crosstabs(dataset: TableDataset, request: Any) -> tuple[CrossDesign, Goal]:
@@ -128,8 +128,8 @@ def read_crosstabs(dataset: TableDataset, request: Any) -> tuple[CrossDesign, Go
     goal: dict[str, Any] = {
         name: None if one is None else read_fraction(one) for name, one in request["goal"].items()
     }
-    given = request["within"]
-    within = None if given is None else {tuple(one): read_fraction(number) for one, number in given}
+    tolerances = request["within"]
+    within = None if tolerances is None else {tuple(one): read_fraction(number) for one, number in tolerances}
     return design, Goal.read(**goal, within=within, takes=ANY_TOTAL | {WITHIN})
 
 
@@ -175,33 +175,33 @@ class CrossDesign:
         """
         dataset, work, level = self.rows._dataset, self._work(), float(goal.confidence)
         if goal.within is None:
-            paid = work.priced(goal.epsilon, goal.delta, goal.rho)
+            paid_noise = work.priced(goal.epsilon, goal.delta, goal.rho)
         else:
             allowed = self._tolerances(goal.within)
             tight = tuple(float((min(allowed) / one) ** 2) for one in allowed)
             numbers = np.array([float(one) for one in allowed])
-            paid = replace(work, weights=tight).within(numbers, goal.delta, level)
-        asked = coded_question(self.rows.relation, self.axes)
-        blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
+            paid_noise = replace(work, weights=tight).within(numbers, goal.delta, level)
+        question = coded_question(self.rows.relation, self.axes)
+        blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
 
         def omissions() -> tuple[str, ...]:
-            return (*self._not_counted(), *rows_beyond(asked, work.who, dataset))
+            return (*self._not_counted(), *rows_beyond(question, work.who, dataset))
 
-        task = self._task(paid, asked, blocks, omissions)
-        delta = paid.promised.get("delta")
+        task = self._task(paid_noise, question, blocks, omissions)
+        delta = paid_noise.promised.get("delta")
         warning = warn_of_delta(float(delta), None) if delta else None
         return Draft(
             task=task,
-            promised=paid.promised,
-            forecast=lambda: self._forecast(paid, level),
+            promised=paid_noise.promised,
+            forecast=lambda: self._forecast(paid_noise, level),
             facts=lambda: [
-                *limits_of(asked, work.who, dataset),
-                *self._facts(paid, work, level),
+                *limits_of(question, work.who, dataset),
+                *self._facts(paid_noise, work, level),
                 *(("not counted", one) for one in omissions()[:1]),
                 *facts_of_blocks(dataset, blocks),
                 *((("delta", warning),) if warning else ()),
             ],
-            asked=f"{how_many(len(self.tables))}, {in_words(asked, shape=dataset.record == 'shape')}",
+            asked=f"{how_many(len(self.tables))}, {in_words(question, shape=dataset.record == 'shape')}",
         )
 
     def _tolerances(self, within: PerTable) -> list[Fraction]:
@@ -213,37 +213,37 @@ class CrossDesign:
         if not isinstance(within, Mapping):
             return [rational("within", within)] * len(self.tables)  # type: ignore[arg-type]
         names = [axis.name for axis in self.axes]
-        read = _per_table(within, names, self.tables, "within")
-        if not read:
+        tolerances = _per_table(within, names, self.tables, "within")
+        if not tolerances:
             raise bad_parameter("within", "an error for at least one table", within, fix=Set(within=50))
-        widest = max(read.values())
-        allowed = [read.get(one, widest) for one in self.tables]
+        widest = max(tolerances.values())
+        allowed = [tolerances.get(one, widest) for one in self.tables]
         _check_apart("within", allowed, math.isqrt(_MOST_APART))
         return allowed
 
     def _work(self) -> CrossWorkload:
         dataset = self.rows._dataset
-        who = contribution(
+        contributed = contribution(
             coded_question(self.rows.relation, self.axes), row_level=dataset.unit.is_row,
             adjacency=dataset.adjacency, pairs=dataset.limits.pairs,
         )  # fmt: skip
         sizes = tuple(axis.size for axis in self.axes)
-        return CrossWorkload(sizes, self.tables, tuple(map(float, self.weights)), self.aim, who)
+        return CrossWorkload(sizes, self.tables, tuple(map(float, self.weights)), self.aim, contributed)
 
     def _task(
         self,
-        paid: PaidNoise,
-        asked: TableQuestion,
+        paid_noise: PaidNoise,
+        question: TableQuestion,
         blocks: tuple[str, ...],
         omissions: Callable[[], tuple[str, ...]],
     ) -> Task[CodedRows, CrossTables]:
         """Return the task that counts the rows of every cell of what is measured; `document` has no names."""
-        noise, axes = paid.noise, self.axes
-        together = noise.law == "gaussian"
+        noise, axes = paid_noise.noise, self.axes
+        joint = noise.law == "gaussian"
 
-        laws: Sequence[Measurement] = paid.mechanisms
+        laws: Sequence[Measurement] = paid_noise.mechanisms
         steps: list[Step[CodedRows]]
-        if together:
+        if joint:
             label: dict[str, JSON] = {"statistic": "residuals of cross tables"}
             steps = [Step(one, partial(_tables, noise.sets), label) for one in laws]
         else:
@@ -254,16 +254,18 @@ class CrossDesign:
             ]
 
         def content(noisy: Sequence[Any], confidence: Fraction) -> CrossTables:
-            drawn = tuple(np.array(one) for one in (noisy[0] if together else noisy))
+            noisy_tables = tuple(np.array(one) for one in (noisy[0] if joint else noisy))
             placed = tuple(PlacedAxis.of(axis) for axis in axes)
-            return CrossTables(placed, self.tables, noise, drawn, float(confidence), left_out=omissions())
+            return CrossTables(
+                placed, self.tables, noise, noisy_tables, float(confidence), left_out=omissions()
+            )
 
         subject = CountedSubject(
-            asked=asked, engine=self.rows._dataset._engine, axes=axes, blocks=blocks, steps=tuple(steps),
+            asked=question, engine=self.rows._dataset._engine, axes=axes, blocks=blocks, steps=tuple(steps),
             content=content, omissions=omissions,
             document=lambda: {
                 "crosstabs": axes_document(axes),
-                "rows": document(asked.input),
+                "rows": document(question.input),
                 "law": noise.law,
                 "measured": [list(one) for one in noise.sets],
             },
@@ -275,51 +277,53 @@ class CrossDesign:
         """Say which rows have no place on some axis."""
         facts = scope(self.rows.relation)
         unit = self.rows._dataset.unit
-        listed = [axis.name for axis in self.axes if not axis.cuts and not axis.other]
+        listed_columns = [axis.name for axis in self.axes if not axis.cuts and not axis.other]
         absent = [
             a.name for a in self.axes if not a.missing and not a.other and can_be_missing(a.node, facts)
         ]
         rows = without_unit(unit)
-        rows += [f"rows whose {' or '.join(listed)} is not among the keys"] if listed else []
+        rows += [f"rows whose {' or '.join(listed_columns)} is not among the keys"] if listed_columns else []
         rows += [f"rows whose {' or '.join(absent)} is missing"] if absent else []
         return [f"{' and '.join(rows)}, if any, are in no table"] if rows else []
 
     def _names(self, table: ColumnSet) -> tuple[str, ...]:
         return tuple(self.axes[i].name for i in table)
 
-    def _forecast(self, paid: PaidNoise, level: float) -> list[Forecast]:
-        law = "Gaussian" if paid.noise.law == "gaussian" else "Laplace"
-        made = []
+    def _forecast(self, paid_noise: PaidNoise, level: float) -> list[Forecast]:
+        law = "Gaussian" if paid_noise.noise.law == "gaussian" else "Laplace"
+        forecasts = []
         for table in self.tables[: len(self.tables) if len(self.tables) <= _FORECAST else _FORECAST - 1]:
             cells = " x ".join(str(self.axes[i].size) for i in table) or "1"
-            spread = f"{law}, standard deviation {math.sqrt(paid.noise.variance(table)):.4g}"
+            spread = f"{law}, standard deviation {math.sqrt(paid_noise.noise.variance(table)):.4g}"
             words = table_words(self._names(table))
-            made.append(
+            forecasts.append(
                 Forecast(
                     words,
                     f"count, {cells} {'cell' if cells == '1' else 'cells'}",
                     spread,
-                    paid.noise.half_width(table, level),
+                    paid_noise.noise.half_width(table, level),
                 )
             )
-        rest = self.tables[len(made) :]
+        rest = self.tables[len(forecasts) :]
         if rest:
-            worst = max(rest, key=paid.noise.variance)
-            spread = f"{law}, standard deviation at most {math.sqrt(paid.noise.variance(worst)):.4g}"
-            wide = paid.noise.half_width(worst, level)
-            made.append(Forecast(f"{len(rest):,} more tables", "count, the widest", spread, wide))
-        return made
+            worst = max(rest, key=paid_noise.noise.variance)
+            spread = f"{law}, standard deviation at most {math.sqrt(paid_noise.noise.variance(worst)):.4g}"
+            half_width = paid_noise.noise.half_width(worst, level)
+            forecasts.append(Forecast(f"{len(rest):,} more tables", "count, the widest", spread, half_width))
+        return forecasts
 
-    def _facts(self, paid: PaidNoise, work: CrossWorkload, level: float) -> list[tuple[str, str]]:
-        cells = sum(paid.noise.cells(one) for one in self.tables)
-        what = "residual" if paid.noise.law == "gaussian" else "table"
-        sets = len(paid.noise.sets)
-        measured = f"1 {what} is measured" if sets == 1 else f"{sets:,} {what}s are measured"
+    def _facts(self, paid_noise: PaidNoise, work: CrossWorkload, level: float) -> list[tuple[str, str]]:
+        cells = sum(paid_noise.noise.cells(one) for one in self.tables)
+        noun = "residual" if paid_noise.noise.law == "gaussian" else "table"
+        sets = len(paid_noise.noise.sets)
+        measured_words = f"1 {noun} is measured" if sets == 1 else f"{sets:,} {noun}s are measured"
         many = "1 table" if len(self.tables) == 1 else f"{len(self.tables):,} tables"
-        facts = [("tables", f"{many}, {cells:,} cells; {measured}")]
+        facts = [("tables", f"{many}, {cells:,} cells; {measured_words}")]
         if len(self.tables) > 1:
-            alone = work.alone(paid.noise, paid.promised, level)
-            facts.append(("one by one", f"each cell would be +/- {alone:,.4g} at the same total cost"))
+            separate_error = work.alone(paid_noise.noise, paid_noise.promised, level)
+            facts.append(
+                ("one by one", f"each cell would be +/- {separate_error:,.4g} at the same total cost")
+            )
             facts.append(("agreement", "all tables agree: cells add up to the cells of smaller tables"))
         return facts
 
@@ -358,30 +362,32 @@ def _table(table: ColumnSet, rows: CodedRows, _: object) -> NDArray[np.int64]:
 
 def _columns(table: TableName, names: list[str]) -> ColumnSet:
     """Read one table: rising numbers of its columns."""
-    given = [table] if isinstance(table, str) else list(table)
-    for name in given:
+    columns = [table] if isinstance(table, str) else list(table)
+    for name in columns:
         if name not in names:
             raise TacitError(
                 "unknown-column",
                 f"a table names {name!r}, which is not one of the columns asked for",
                 fix=Choose(tuple(names), given=str(name)),
             )
-    Listed("columns in each table", str([(names[0],)]), least=0, different=True).read("tables", given)
-    return tuple(sorted(names.index(name) for name in given))
+    Listed("columns in each table", str([(names[0],)]), least=0, different=True).read("tables", columns)
+    return tuple(sorted(names.index(name) for name in columns))
 
 
 def _per_table(
-    given: Mapping[TableName, Number] | None, names: list[str], tables: Sequence[ColumnSet], word: str
+    numbers: Mapping[TableName, Number] | None, names: list[str], tables: Sequence[ColumnSet], word: str
 ) -> dict[ColumnSet, Fraction]:
     """Read a number for some tables, or refuse a table that is not asked for."""
-    read: dict[ColumnSet, Fraction] = {}
-    asked = set(tables)
-    for table, number in (given or {}).items():
-        one = _columns(table, names)
-        if one not in asked:
+    numbers_by_table: dict[ColumnSet, Fraction] = {}
+    column_sets = set(tables)
+    for table, number in (numbers or {}).items():
+        columns = _columns(table, names)
+        if columns not in column_sets:
             raise bad_parameter(word, "given for tables that are asked for", table, fix=Set(**{word: None}))
-        read[one] = rational(f"{word} of {table_words(tuple(names[i] for i in one))}", number)
-    return read
+        numbers_by_table[columns] = rational(
+            f"{word} of {table_words(tuple(names[i] for i in columns))}", number
+        )
+    return numbers_by_table
 
 
 def _check_number(tables: int) -> None:
@@ -394,21 +400,22 @@ def _check_number(tables: int) -> None:
         )
 
 
-def _check_apart(word: str, given: Sequence[Fraction], most: int) -> None:
+def _check_apart(word: str, numbers: Sequence[Fraction], max_ratio: int) -> None:
     """Refuse numbers so far apart that some tables would get no part of the budget."""
-    if max(given) > most * min(given):
+    if max(numbers) > max_ratio * min(numbers):
+        ends = f"{float(min(numbers)):g} and {float(max(numbers)):g}"
         raise bad_parameter(
-            word, f"at most a factor of {most:,} apart", f"{float(min(given)):g} and {float(max(given)):g}",
+            word, f"at most a factor of {max_ratio:,} apart", ends,
             fix="ask for the tables that matter less in a plan of their own, or leave them out",
         )  # fmt: skip
 
 
 def _check_cells(axes: Sequence[Axis], tables: Sequence[ColumnSet]) -> None:
-    wide = max(sum(axes[i].size > 1 for i in one) for one in tables)
-    if wide > _MOST_COLUMNS:
+    max_columns = max(sum(axes[i].size > 1 for i in one) for one in tables)
+    if max_columns > _MOST_COLUMNS:
         raise TacitError(
             "question-too-large",
-            f"a table has {wide} columns, and at most {_MOST_COLUMNS} are allowed",
+            f"a table has {max_columns} columns, and at most {_MOST_COLUMNS} are allowed",
             why="a table is rebuilt from all sets of its columns",
             fix=Set(up_to=2),
         )
@@ -473,8 +480,12 @@ class CrossWorkload:
         pure = self._laplace(epsilon, {"epsilon": epsilon})
         if len(pure.mechanisms) > _MANY:
             return self.gaussian(cap, promised)
-        least = self._loss(np.array([pure.noise.variance(one) for one in self.tables]))
-        return self.gaussian(cap, promised) if self._loss(self.gaussian_variances(cap)) <= least else pure
+        smallest_loss = self._loss(np.array([pure.noise.variance(one) for one in self.tables]))
+        return (
+            self.gaussian(cap, promised)
+            if self._loss(self.gaussian_variances(cap)) <= smallest_loss
+            else pure
+        )
 
     def within(self, tolerances: NDArray[np.float64], delta: Fraction, confidence: float) -> PaidNoise:
         """Find the smallest epsilon at which each table stays within its error, with this confidence."""
@@ -492,8 +503,8 @@ class CrossWorkload:
 
         def fits(epsilon: float) -> bool:
             cap = float(rho_cap(Fraction(epsilon), delta))
-            wide = z * spread / math.sqrt(cap) + 0.5 / cells if cap else np.array([math.inf])
-            return bool((wide <= tolerances * _MARGIN).all())
+            half_widths = z * spread / math.sqrt(cap) + 0.5 / cells if cap else np.array([math.inf])
+            return bool((half_widths <= tolerances * _MARGIN).all())
 
         gaussian = smallest_epsilon(fits, slack)
         if laplace is not None and gaussian > laplace:
@@ -506,11 +517,11 @@ class CrossWorkload:
         """Find the smallest epsilon with Laplace noise, from the noise at an epsilon of 1 / _FAR."""
         steps = np.array([pure.step(one) for one in self.tables])
         at_one = np.array([pure.half_width(one, confidence) for one in self.tables]) / _FAR
-        whole = len(pure.sets) == 1  # every cell is then a sum of noisy integers
+        one_table = len(pure.sets) == 1  # every cell is then a sum of noisy integers
 
         def kept(epsilon: float) -> bool:
-            wide = np.floor(at_one / epsilon + 0.5) if whole else at_one / epsilon + steps
-            return bool((wide <= tolerances * (1 if whole else _MARGIN)).all())
+            half_widths = np.floor(at_one / epsilon + 0.5) if one_table else at_one / epsilon + steps
+            return bool((half_widths <= tolerances * (1 if one_table else _MARGIN)).all())
 
         return smallest_epsilon(kept, float(tolerances.max()))
 
@@ -519,8 +530,8 @@ class CrossWorkload:
         count = len(self.tables)
         if noise.law == "laplace":
             scale = Fraction(self.who.l1(1) * count) / promised["epsilon"]
-            one = DiscreteLaplace(scale=scale, sensitivity=1)
-            return float(one.half_width(Fraction(confidence).limit_denominator(10**9)))
+            mechanism = DiscreteLaplace(scale=scale, sensitivity=1)
+            return float(mechanism.half_width(Fraction(confidence).limit_denominator(10**9)))
         from scipy.special import ndtri
 
         rho = promised.get("rho") or rho_cap(promised["epsilon"], promised["delta"])
@@ -544,22 +555,22 @@ class CrossWorkload:
 
     def gaussian(self, rho: Fraction, promised: dict[str, Fraction]) -> PaidNoise:
         """Measure residuals with Gaussian noise."""
-        made = ResidualNoise.planned(
+        noise = ResidualNoise.planned(
             _planned(self), _squares(self), rho=rho, rows=self.who.total, adjacency=self.who.adjacency
         )
-        return PaidNoise((made,), CrossNoise(self.sizes, "gaussian", made.sets, made.sigmas), promised)
+        return PaidNoise((noise,), CrossNoise(self.sizes, "gaussian", noise.sets, noise.sigmas), promised)
 
     def _laplace(self, epsilon: Fraction, promised: dict[str, Fraction]) -> PaidNoise:
         """Measure the largest wanted tables, each with its share of epsilon."""
-        wanted = set(self.tables)
-        parts = {part for one in wanted for k in range(len(one)) for part in combinations(one, k)}
-        sets = tuple(sorted(wanted - parts, key=lambda one: (len(one), one)))
-        made = tuple(
+        column_sets = set(self.tables)
+        parts = {part for one in column_sets for k in range(len(one)) for part in combinations(one, k)}
+        sets = tuple(sorted(column_sets - parts, key=lambda one: (len(one), one)))
+        scales = tuple(
             DiscreteLaplace(epsilon=epsilon * share, sensitivity=self.who.l1(1), adjacency=self.who.adjacency)
             for share in self._shares(sets)
         )
-        noise = CrossNoise(self.sizes, "laplace", sets, tuple(one.scale for one in made))
-        return PaidNoise(made, noise, promised)
+        noise = CrossNoise(self.sizes, "laplace", sets, tuple(one.scale for one in scales))
+        return PaidNoise(scales, noise, promised)
 
     def _shares(self, sets: tuple[ColumnSet, ...]) -> list[Fraction]:
         """Share epsilon among the measured tables by the weights of what is read off them.
@@ -571,12 +582,12 @@ class CrossWorkload:
             return [Fraction(1, len(sets))] * len(sets)
         weighed = dict(zip(self.tables, self.weights, strict=True))
         each = []
-        for one in sets:
+        for columns in sets:
             if self.aim == "largest":
-                most = max(w for table, w in weighed.items() if set(table) <= set(one))
-                each.append(math.sqrt(most))
+                max_weight = max(w for table, w in weighed.items() if set(table) <= set(columns))
+                each.append(math.sqrt(max_weight))
             else:
-                each.append((weighed[one] * math.prod(self.sizes[i] for i in one)) ** (1 / 3))
+                each.append((weighed[columns] * math.prod(self.sizes[i] for i in columns)) ** (1 / 3))
         if len(set(each)) == 1:
             return [Fraction(1, len(sets))] * len(sets)
         total = sum(each)

@@ -50,18 +50,20 @@ def hierarchy_design(
     rows: Rows, levels: Sequence[str], *, tree: TreeGiven, weights: Mapping[str, Number] | None = None
 ) -> HierarchyDesign:
     """Read a question for the counts of a public tree; see `Rows.hierarchy`."""
-    read = read_tree(levels, tree)
-    given = {str(name): str(rational(f"the weight of {name}", one)) for name, one in (weights or {}).items()}
-    for name in given:
-        if name not in read.names:
+    public_tree = read_tree(levels, tree)
+    weight_texts = {
+        str(name): str(rational(f"the weight of {name}", one)) for name, one in (weights or {}).items()
+    }
+    for name in weight_texts:
+        if name not in public_tree.names:
             raise TacitError(
                 "unknown-column",
                 f"weights names {name!r}, which is not a level",
-                fix=Choose(read.names, given=name),
+                fix=Choose(public_tree.names, given=name),
             )
-    lowest = [path[-1] for path in read.paths[: read.leaves]]
+    lowest = [path[-1] for path in public_tree.paths[: public_tree.leaves]]
     (axis,) = read_axes(rows, [levels[-1]], keys={levels[-1]: lowest}, missing=False)
-    return HierarchyDesign(rows, tuple(levels), read, in_order(axis, lowest), given)
+    return HierarchyDesign(rows, tuple(levels), public_tree, in_order(axis, lowest), weight_texts)
 
 
 def read_hierarchy(dataset: TableDataset, request: Any) -> tuple[HierarchyDesign, Goal]:
@@ -89,27 +91,27 @@ class HierarchyDesign:
         Without a delta the noise is Laplace; with it, whichever has the smaller largest error. ``within`` is
         the error of every node.
         """
-        counted = counted_question(self.rows, (self.axis,))
+        question = counted_question(self.rows, (self.axis,))
         if goal.within is not None:
-            goal = goal_within(goal, lambda one: self._widths(self._levels(counted, one), one).max())
-        mechanisms, tree = self._levels(counted, goal), self.tree
-        left = self._noise(mechanisms)
+            goal = goal_within(goal, lambda one: self._widths(self._levels(question, one), one).max())
+        mechanisms, tree = self._levels(question, goal), self.tree
+        level_noise = self._noise(mechanisms)
 
         def content(noisy: Sequence[Any], confidence: Fraction) -> HierarchyCounts:
-            measured = tuple(int(n) for level in noisy for n in level)
-            return HierarchyCounts(tree, measured, left, float(confidence), counted.left_out())
+            counts = tuple(int(n) for level in noisy for n in level)
+            return HierarchyCounts(tree, counts, level_noise, float(confidence), question.left_out())
 
         steps = [
             Step(noise, partial(_of_level, tree, name), {"statistic": f"counts of the level {name}"})
             for noise, name in zip(mechanisms, tree.names[::-1], strict=True)
         ]
         what = {"asks": "hierarchy", "levels": list(tree.names), "parents": tree.parents.tolist()}
-        task = counted.task(what, steps, lambda rows: tree.sums(rows.table([0])), content)
+        task = question.task(what, steps, lambda rows: tree.sums(rows.table([0])), content)
         return Draft(
             task=task,
             goal=goal,
             forecast=lambda: self._forecast(mechanisms, goal),
-            facts=lambda: [*counted.facts, *self._facts(mechanisms)],
+            facts=lambda: [*question.facts, *self._facts(mechanisms)],
             asked=self._words(shape=self.rows._dataset.record == "shape"),
         )
 
@@ -126,36 +128,40 @@ class HierarchyDesign:
         }
 
     def _levels(
-        self, counted: CountedQuestion, goal: Goal
+        self, question: CountedQuestion, goal: Goal
     ) -> tuple[DiscreteLaplace, ...] | tuple[DiscreteGaussian, ...]:
         """Choose the noise of each level, the lowest first."""
-        who = counted.who
-        made: list[tuple[DiscreteLaplace, ...] | tuple[DiscreteGaussian, ...]] = []
+        contributed = question.who
+        candidates: list[tuple[DiscreteLaplace, ...] | tuple[DiscreteGaussian, ...]] = []
         rho = goal.rho
         if goal.epsilon is not None:
-            made.append(
+            candidates.append(
                 tuple(
                     DiscreteLaplace(
-                        epsilon=goal.epsilon * share, sensitivity=who.l1(1), adjacency=who.adjacency
+                        epsilon=goal.epsilon * share,
+                        sensitivity=contributed.l1(1),
+                        adjacency=contributed.adjacency,
                     )
                     for share in self._shares(squared=True)
                 )
             )
             rho = rho_cap(goal.epsilon, goal.delta) * _SLACK if goal.delta else None
         if rho:
-            made.append(
+            candidates.append(
                 tuple(
                     DiscreteGaussian(
-                        rho=rho * share, sensitivity_squared=who.l2_squared(1), adjacency=who.adjacency
+                        rho=rho * share,
+                        sensitivity_squared=contributed.l2_squared(1),
+                        adjacency=contributed.adjacency,
                     )
                     for share in self._shares(squared=False)
                 )
             )
-        if not made:
+        if not candidates:
             raise TacitError(
                 "bad-parameter", "delta is too small for Gaussian noise", fix="use epsilon alone"
             )
-        return min(made, key=lambda one: self._widths(one, goal).max())
+        return min(candidates, key=lambda one: self._widths(one, goal).max())
 
     def _shares(self, *, squared: bool) -> tuple[Fraction, ...]:
         """Divide the budget among the levels, the lowest first."""
@@ -200,8 +206,8 @@ class HierarchyDesign:
     def _words(self, *, shape: bool = False) -> str:
         """Say what is asked; the names of the levels above are not columns, so a shape drops them."""
         more = ", ".join(self.asked[:-1]) if not shape else "?" if len(self.asked) > 1 else ""
-        said = "number of rows by {}" + (f" and the level {_escaped(more)}" if more else "")
-        return counted_in_words(said, [self.axis.name], self.rows.relation, shape=shape)
+        template = "number of rows by {}" + (f" and the level {_escaped(more)}" if more else "")
+        return counted_in_words(template, [self.axis.name], self.rows.relation, shape=shape)
 
 
 def _escaped(text: str) -> str:
@@ -314,19 +320,19 @@ class HierarchyCounts(Content):
         return self if self.notes else replace(self, notes=(_WHOLE,))
 
     def _table(self, nodes: NDArray[np.int64], depth: int) -> AnswerTable:
-        middle, wide = self.estimates, self.half_widths
-        shown: NDArray[Any] = middle
-        low, high = middle - wide, middle + wide
+        middle, half_widths = self.estimates, self.half_widths
+        values: NDArray[Any] = middle
+        low, high = middle - half_widths, middle + half_widths
         if self.notes:
-            shown = whole_down(middle, self.tree.parents)
-            low, high = np.maximum(np.minimum(low, shown), 0), np.maximum(high, shown)
+            values = whole_down(middle, self.tree.parents)
+            low, high = np.maximum(np.minimum(low, values), 0), np.maximum(high, values)
         paths = [self.tree.paths[i] for i in nodes]
         keys = {
             name: tuple(path[i] if i < len(path) else None for path in paths)
             for i, name in enumerate(self.levels[:depth])
             if name != "(all)" or depth == 1
         }
-        cells = Cells(*(tuple(part[nodes].tolist()) for part in (shown, low, high)))
+        cells = Cells(*(tuple(part[nodes].tolist()) for part in (values, low, high)))
         notes = {"n": self.notes[0]} if self.notes else {}
         return AnswerTable(
             keys,
@@ -355,17 +361,19 @@ class HierarchyCounts(Content):
         """Read the counts back; raises ``ValueError`` where they are not such counts."""
         tree = PublicTree.from_paths(tuple(document["levels"]), [tuple(one) for one in document["paths"]])
         noise = MeasurementNoise.from_json(document["noise"])
-        measured, confidence = tuple(document["measured"]), float(document["confidence"])
+        counts, confidence = tuple(document["measured"]), float(document["confidence"])
         agree = noise.parents is not None and noise.parents.tolist() == tree.parents.tolist()
-        if not agree or len(measured) != len(tree.paths) or not 0 < confidence < 1:
+        if not agree or len(counts) != len(tree.paths) or not 0 < confidence < 1:
             raise ValueError("not the counts of a hierarchy")
         values = (one for path in tree.paths for one in path)
-        named = all(isinstance(name, str) for name in tree.names) and len(set(tree.names)) == len(tree.names)
+        has_names = all(isinstance(name, str) for name in tree.names) and len(set(tree.names)) == len(
+            tree.names
+        )
         plain = all(one is None or isinstance(one, str | int | float) for one in values)
-        if any(type(n) is not int for n in measured) or not (named and plain):
+        if any(type(n) is not int for n in counts) or not (has_names and plain):
             raise ValueError("not the counts of a hierarchy")
         texts = [tuple(str(one) for one in document[name]) for name in ("left_out", "notes")]
-        return cls(tree, measured, noise, confidence, *texts)
+        return cls(tree, counts, noise, confidence, *texts)
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the nodes for a terminal."""
@@ -398,9 +406,9 @@ def node_half_widths(tree: PublicTree, noise: MeasurementNoise, failing: float) 
         z = float(linear_half_width(failing, np.zeros((1, 1)), np.ones(1))[0])
         return np.asarray(z * np.sqrt(spread) + 0.5)
     kinds = alike(tree.parents, noise.variances)
-    _, first, place = np.unique(kinds, return_index=True, return_inverse=True)
-    under = [_leaves_below(tree, int(node)) for node in first]
-    return noise.half_widths(under, failing)[place.reshape(-1)]
+    _, first_of_kind, kind_index = np.unique(kinds, return_index=True, return_inverse=True)
+    under = [_leaves_below(tree, int(node)) for node in first_of_kind]
+    return noise.half_widths(under, failing)[kind_index.reshape(-1)]
 
 
 def _leaves_below(tree: PublicTree, node: int) -> NDArray[np.int64]:

@@ -114,8 +114,8 @@ class OrderedCounts(Content):
         """The running totals, made to rise from 0: a view that is biased."""
         from scipy.optimize import isotonic_regression
 
-        made = np.maximum([isotonic_regression(one[1:]).x for one in self.running], 0.0)
-        return np.concatenate([np.zeros((len(made), 1)), made], axis=1)
+        totals = np.maximum([isotonic_regression(one[1:]).x for one in self.running], 0.0)
+        return np.concatenate([np.zeros((len(totals), 1)), totals], axis=1)
 
     @property
     def counts(self) -> AnswerTable:
@@ -153,8 +153,8 @@ class OrderedCounts(Content):
             "from": tuple(_plain(low) for low, _ in ranges),
             "to": tuple(_plain(high) for _, high in ranges),
         }
-        first, end = (np.array(side) for side in zip(*ends, strict=True))
-        return self._table(first, end, names)
+        starts, end = (np.array(side) for side in zip(*ends, strict=True))
+        return self._table(starts, end, names)
 
     def quantile(self, q: float | Sequence[float] = 0.5, *, population: bool = False) -> AnswerTable:
         """Return quantiles with intervals that cover the noise; with ``population`` sampling as well.
@@ -171,15 +171,15 @@ class OrderedCounts(Content):
             Whether the rows are a random sample of a population, and its quantile is wanted.
         """
         levels = Listed("levels", "[0.25, 0.5]", each=RealNumber(above=0, below=1))
-        wanted = [float(level) for level in levels.read("q", q if isinstance(q, list | tuple) else [q])]
-        return quantile_table(self, wanted, population=population)
+        shares = [float(level) for level in levels.read("q", q if isinstance(q, list | tuple) else [q])]
+        return quantile_table(self, shares, population=population)
 
     def cells_of(self, low: object, high: object) -> tuple[int, int]:
         """Return the first cell of a range, and the one after its last."""
-        known: list[object] = list(self.cuts or self.places)
+        ends_known: list[object] = list(self.cuts or self.places)
         ends = []
         for end in (low, high):
-            at = next((i for i, one in enumerate(known) if one == end or str(one) == str(end)), None)
+            at = next((i for i, one in enumerate(ends_known) if one == end or str(one) == str(end)), None)
             if at is None:
                 raise TacitError(
                     "bad-parameter",
@@ -187,13 +187,13 @@ class OrderedCounts(Content):
                     if self.cuts
                     else f"{end!r} is not one of its values",
                     why="rows between two cuts are counted together",
-                    fix=Choose(tuple(str(one) for one in known), given=str(end)),
+                    fix=Choose(tuple(str(one) for one in ends_known), given=str(end)),
                 )
             ends.append(at)
-        first, end_cell = ends[0], ends[1] + (not self.cuts)
-        if not first < end_cell:
+        start, end_cell = ends[0], ends[1] + (not self.cuts)
+        if not start < end_cell:
             raise bad_parameter("low", "before high", low, fix="swap the two ends")
-        return first, end_cell
+        return start, end_cell
 
     def monotone(self) -> Self:
         """Return the counts with running totals that never fall, so that no cell is below 0.
@@ -207,19 +207,19 @@ class OrderedCounts(Content):
         return weighted_half_widths(self.law, self.strategy.weights(first, end), 1 - self.confidence)
 
     def _table(
-        self, first: NDArray[np.int64], end: NDArray[np.int64], names: dict[str, tuple[Value, ...]]
+        self, starts: NDArray[np.int64], end: NDArray[np.int64], names: dict[str, tuple[Value, ...]]
     ) -> AnswerTable:
-        raw = self.running[:, end] - self.running[:, first]
-        shown = self.rising[:, end] - self.rising[:, first] if self.notes else raw
-        wide = self.half_widths(first, end)
-        low, high = raw - wide, raw + wide
+        raw = self.running[:, end] - self.running[:, starts]
+        counts = self.rising[:, end] - self.rising[:, starts] if self.notes else raw
+        half_widths = self.half_widths(starts, end)
+        low, high = raw - half_widths, raw + half_widths
         if self.notes:
-            low, high = np.maximum(np.minimum(low, shown), 0), np.maximum(high, shown)
+            low, high = np.maximum(np.minimum(low, counts), 0), np.maximum(high, counts)
         keys: dict[str, tuple[Value, ...]] = {}
         if self.by:
-            keys[self.by] = tuple(group for group in self.groups for _ in first)
+            keys[self.by] = tuple(group for group in self.groups for _ in starts)
         keys |= {name: tuple(values) * len(self.groups) for name, values in names.items()}
-        cells = Cells(*(tuple(part.reshape(-1).tolist()) for part in (shown, low, high)))
+        cells = Cells(*(tuple(part.reshape(-1).tolist()) for part in (counts, low, high)))
         notes = {"n": self.notes[0]} if self.notes else {}
         return AnswerTable(keys, {"n": cells}, self.confidence, notes, self.left_out, ("n",))
 
@@ -243,16 +243,16 @@ class OrderedCounts(Content):
     def from_json(cls, document: Any) -> Self:
         """Read the counts back; raises ``ValueError`` where they are not such counts."""
         strategy = RangeStrategy.from_json(document["strategy"])
-        measured = tuple(tuple(one) for one in document["measured"])
+        counts = tuple(tuple(one) for one in document["measured"])
         places, groups = tuple(document["places"]), tuple(document["groups"])
         law = LinearNoise(
             tuple(float(one) for one in document["noise"]["laplace"]), float(document["noise"]["normal"])
         )
         confidence, cuts = float(document["confidence"]), tuple(document["cuts"])
-        whole = all(type(n) is int for one in measured for n in one)
-        sizes = {len(one) for one in measured} == {len(strategy.matrix)} and len(measured) == len(groups)
+        integers = all(type(n) is int for one in counts for n in one)
+        sizes = {len(one) for one in counts} == {len(strategy.matrix)} and len(counts) == len(groups)
         if (
-            not (whole and sizes and len(places) == strategy.cells and 0 < confidence < 1)
+            not (integers and sizes and len(places) == strategy.cells and 0 < confidence < 1)
             or len(cuts) not in (0, len(places) + 1)
             or len(law.laplace) > 1
             or not all(0 <= size < _LARGEST for size in (*law.laplace, law.normal))
@@ -261,7 +261,7 @@ class OrderedCounts(Content):
             raise ValueError("not ordered counts")
         texts = [tuple(str(one) for one in document[name]) for name in ("left_out", "notes")]
         return cls(
-            str(document["column"]), places, cuts, str(document["by"]), groups, strategy, measured, law,
+            str(document["column"]), places, cuts, str(document["by"]), groups, strategy, counts, law,
             confidence, *texts,
         )  # fmt: skip
 
@@ -309,12 +309,12 @@ def _figure(counts: OrderedCounts, name: str) -> Figure:
         series.append(ChartSeries.of("line" if totals else "steps", edges, ends, label=label, colour=i))
     every = -(-n // 12)  # names on the axis
     ticks = () if numeric else tuple((float(i), str(counts.places[i])) for i in range(0, n, every))
-    what = f"rows {'below' if totals else 'by'} {counts.column}"
+    caption = f"rows {'below' if totals else 'by'} {counts.column}"
     words = f"the band is the {counts.confidence * 100:g} % interval for the noise, one place at a time"
     chart = Chart(
         tuple(series), ChartAxis(counts.column, ticks=ticks), ChartAxis("rows"), legend=counts.by or ""
     )
-    return Figure(what, (chart,), (words, *counts.notes))
+    return Figure(caption, (chart,), (words, *counts.notes))
 
 
 def kept_cells(running: NDArray[np.float64], q: float, widths: NDArray[np.float64]) -> tuple[int, int]:
@@ -343,27 +343,27 @@ def kept_cells(running: NDArray[np.float64], q: float, widths: NDArray[np.float6
     away = running - q * running[-1]
     below = away[1:] < -widths[1:]
     above = away[:-1] > widths[:-1]
-    kept = np.flatnonzero(~(below | above))
-    if len(kept):
-        return int(kept[0]), int(kept[-1])
+    cells = np.flatnonzero(~(below | above))
+    if len(cells):
+        return int(cells[0]), int(cells[-1])
     miss = np.maximum(-away[1:] - widths[1:], away[:-1] - widths[:-1])
     nearest = int(miss.argmin())
     return nearest, nearest
 
 
-def quantile_table(counts: OrderedCounts, wanted: Sequence[float], *, population: bool) -> AnswerTable:
+def quantile_table(counts: OrderedCounts, levels: Sequence[float], *, population: bool) -> AnswerTable:
     """Return the quantiles of each group, with the ends of the cells in which they may lie."""
     sums, rare = counts.strategy.sums, 1 - counts.confidence
     z = float(linear_half_width(rare, np.zeros((1, 1)), np.ones(1))[0])
     lines: list[tuple[Value, float, Value, Value, Value]] = []
-    for q in wanted:
+    for q in levels:
         noise = weighted_half_widths(counts.law, sums - q * sums[-1], rare)
         for group, running, rising in zip(counts.groups, counts.running, counts.rising, strict=True):
             sampling = z * np.sqrt(max(running[-1], 1.0) * q * (1 - q)) if population else 0.0
-            first, last = kept_cells(running, q, np.hypot(noise, sampling))
-            value = _value(counts, rising, q, first, last)
+            low_cell, high_cell = kept_cells(running, q, np.hypot(noise, sampling))
+            value = _value(counts, rising, q, low_cell, high_cell)
             lines.append(
-                (group, q, value, _edge(counts, first, after=False), _edge(counts, last, after=True))
+                (group, q, value, _edge(counts, low_cell, after=False), _edge(counts, high_cell, after=True))
             )
     groups, shares, values, lows, highs = (tuple(part) for part in zip(*lines, strict=True))
     keys: dict[str, tuple[Value, ...]] = {counts.by: groups} if counts.by else {}
@@ -387,13 +387,15 @@ def _edge(counts: OrderedCounts, cell: int, *, after: bool) -> Value:
     return counts.cuts[cell + after] if counts.cuts else counts.places[cell]
 
 
-def _value(counts: OrderedCounts, rising: NDArray[np.float64], q: float, first: int, last: int) -> Value:
+def _value(
+    counts: OrderedCounts, rising: NDArray[np.float64], q: float, low_cell: int, high_cell: int
+) -> Value:
     """Return the quantile of the rising running totals, inside the cells that are kept."""
-    wanted = q * rising[-1]
-    cell = min(max(int(np.searchsorted(rising[1:], wanted)), first), last)
+    target = q * rising[-1]
+    cell = min(max(int(np.searchsorted(rising[1:], target)), low_cell), high_cell)
     low, high = _edge(counts, cell, after=False), _edge(counts, cell, after=True)
     if not counts.cuts or not isinstance(low, float) or not isinstance(high, float):
         return low
     inside = rising[cell + 1] - rising[cell]
-    share = (wanted - rising[cell]) / inside if inside > 0 else 0.5
+    share = (target - rising[cell]) / inside if inside > 0 else 0.5
     return low + (high - low) * float(min(max(share, 0.0), 1.0))

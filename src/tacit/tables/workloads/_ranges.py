@@ -60,8 +60,8 @@ def ranges_design(
     keys: Sequence[object] | None = None,
 ) -> RangesDesign:
     """Read a question for all ranges of an ordered column, or for given ones; see `Rows.ranges`."""
-    given = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": _listed(ranges)}
-    return _design(rows, "ranges", column, given)
+    arguments = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": _listed(ranges)}
+    return _design(rows, "ranges", column, arguments)
 
 
 def prefixes_design(
@@ -74,42 +74,42 @@ def prefixes_design(
     keys: Sequence[object] | None = None,
 ) -> RangesDesign:
     """Read a question for the distribution of an ordered column; see `Rows.prefixes`."""
-    given = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": None}
-    return _design(rows, "prefixes", column, given)
+    arguments = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": None}
+    return _design(rows, "prefixes", column, arguments)
 
 
 def read_ranges(dataset: TableDataset, request: Any) -> tuple[RangesDesign, Goal]:
     """Read ranges or prefixes back from a request."""
-    given = {name: request["given"][name] for name in ("bins", "values", "by", "keys", "ranges")}
-    design = _design(read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), given)
+    arguments = {name: request["given"][name] for name in ("bins", "values", "by", "keys", "ranges")}
+    design = _design(read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), arguments)
     return design, Goal.from_json(request["goal"])
 
 
-def _listed(given: Any) -> list[list[JSON]] | None:
+def _listed(ranges: Any) -> list[list[JSON]] | None:
     """Write given ranges as a list of low, high and weight."""
-    if given is None:
+    if ranges is None:
         return None
-    pairs = given.items() if hasattr(given, "items") else [(pair, 1) for pair in given]
+    pairs = ranges.items() if hasattr(ranges, "items") else [(pair, 1) for pair in ranges]
     try:
-        made = [
+        triples = [
             [_written(low), _written(high), str(rational("the weight of a range", weight))]
             for (low, high), weight in pairs
         ]
     except (TypeError, ValueError):
-        made = []
-    if not made:
+        triples = []
+    if not triples:
         raise bad_parameter(
-            "ranges", "pairs of a low and a high end", given, fix=Set(ranges=[(0, 18), (18, 65)])
+            "ranges", "pairs of a low and a high end", ranges, fix=Set(ranges=[(0, 18), (18, 65)])
         )
-    return made
+    return triples
 
 
 def _written(value: Any) -> JSON:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _design(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> RangesDesign:
-    bins, values, by, keys = (given[name] for name in ("bins", "values", "by", "keys"))
+def _design(rows: Rows, asks: str, column: str, arguments: dict[str, Any]) -> RangesDesign:
+    bins, values, by, keys = (arguments[name] for name in ("bins", "values", "by", "keys"))
     lists = {name: list(one) for name, one in ((column, values), (by, keys)) if one is not None and name}
     axes = read_axes(
         rows,
@@ -119,26 +119,29 @@ def _design(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> Ranges
         missing=False,
     )
     axis = _ordered(axes[0], values)
-    most = most_cells(MOST_CELLS)
-    if axis.size > most:
+    max_cells = most_cells(MOST_CELLS)
+    if axis.size > max_cells:
         raise TacitError(
             "question-too-large",
-            f"{column} has {axis.size:,} cells, and at most {most:,} are allowed",
+            f"{column} has {axis.size:,} cells, and at most {max_cells:,} are allowed",
             why="the best sums of more cells take too long to find",
-            fix=Set(bins=most),
+            fix=Set(bins=max_cells),
         )
     if axis.size < 2:
         raise bad_parameter(f"the cells of {column}", "at least two", axis.size, fix=Set(bins=10))
-    if given["ranges"] is not None:
-        _check_given(given["ranges"])
-    kept = {name: given[name] if not isinstance(given[name], tuple) else list(given[name]) for name in given}
-    return RangesDesign(rows, asks, (axis, *axes[1:]), kept)
+    if arguments["ranges"] is not None:
+        _check_given(arguments["ranges"])
+    arguments_kept = {
+        name: arguments[name] if not isinstance(arguments[name], tuple) else list(arguments[name])
+        for name in arguments
+    }
+    return RangesDesign(rows, asks, (axis, *axes[1:]), arguments_kept)
 
 
-def _check_given(listed: list[list[Any]]) -> None:
+def _check_given(ranges: list[list[Any]]) -> None:
     """Refuse no ranges, too many of them, and weights that are not positive or too far apart."""
-    Listed("pairs of a low and a high end", "None", most=_MOST_GIVEN).read("ranges", listed)
-    weights = [read_fraction(weight) for _, _, weight in listed]
+    Listed("pairs of a low and a high end", "None", most=_MOST_GIVEN).read("ranges", ranges)
+    weights = [read_fraction(weight) for _, _, weight in ranges]
     if min(weights) <= 0 or max(weights) > _MOST_APART * min(weights):
         raise bad_parameter(
             "the weights of ranges", f"positive, and at most a factor of {_MOST_APART:,} apart",
@@ -174,13 +177,15 @@ class RangesDesign:
     @property
     def workload(self) -> Workload:
         """The ranges of cells that are asked, with their weights."""
-        cells, listed = self.axes[0].size, self.given["ranges"]
-        if listed is None:
+        cells, ranges = self.axes[0].size, self.given["ranges"]
+        if ranges is None:
             return Workload(cells, "prefixes" if self.asks == "prefixes" else "ranges")
-        most = max(read_fraction(weight) for *_, weight in listed)
-        unit = 1 if 1 / _HUGE < most < _HUGE else most  # only their ratios count, and floats have an end
+        max_weight = max(read_fraction(weight) for *_, weight in ranges)
+        unit = (
+            1 if 1 / _HUGE < max_weight < _HUGE else max_weight
+        )  # only their ratios count, and floats have an end
         frame = _frame(self.axes[0])
-        weighed = [(*frame.cells_of(a, b), float(read_fraction(weight) / unit)) for a, b, weight in listed]
+        weighed = [(*frame.cells_of(a, b), float(read_fraction(weight) / unit)) for a, b, weight in ranges]
         return Workload(cells, "given", tuple(weighed))
 
     def draft(self, goal: Goal) -> Draft[OrderedCounts]:
@@ -190,23 +195,23 @@ class RangesDesign:
         noise on the optimal factorisation where that has the smaller error. ``within`` is the error of every
         range that is asked.
         """
-        counted = self._counted()
+        question = self._counted()
         if goal.within is not None:
             goal = goal_within(
-                goal, lambda one: self._widest(self._mechanism(counted, one), float(one.confidence))
+                goal, lambda one: self._widest(self._mechanism(question, one), float(one.confidence))
             )
-        noise, axis = self._mechanism(counted, goal), self.axes[0]
+        noise, axis = self._mechanism(question, goal), self.axes[0]
         by, groups = ("", ("",)) if len(self.axes) == 1 else (self.axes[1].name, self.axes[1].shown)
 
         def content(noisy: Sequence[Any], confidence: Fraction) -> OrderedCounts:
-            measured = tuple(tuple(int(n) for n in line) for line in noisy[0])
+            counts = tuple(tuple(int(n) for n in line) for line in noisy[0])
             return OrderedCounts(
-                axis.name, axis.shown, axis.cuts, by, groups, noise.strategy, measured, noise.law,
-                float(confidence), counted.left_out(),
+                axis.name, axis.shown, axis.cuts, by, groups, noise.strategy, counts, noise.law,
+                float(confidence), question.left_out(),
             )  # fmt: skip
 
         label = {"statistic": f"sums of cells of {axis.name}"}
-        task = counted.task(
+        task = question.task(
             {"asks": self.asks, "ranges": self.given["ranges"]},
             [Step(noise, lambda cells, _: cells, label)],
             lambda rows: _exact(rows, self.axes),
@@ -216,7 +221,7 @@ class RangesDesign:
             task=task,
             goal=goal,
             forecast=lambda: self._forecast(noise, float(goal.confidence)),
-            facts=lambda: [*counted.facts, *self._facts(noise)],
+            facts=lambda: [*question.facts, *self._facts(noise)],
             asked=self._words(shape=self.rows._dataset.record == "shape"),
         )
 
@@ -242,34 +247,37 @@ class RangesDesign:
         ]
         return counted_question(self.rows, (*parts, *by))
 
-    def _mechanism(self, counted: CountedQuestion, goal: Goal) -> StrategyNoise:
+    def _mechanism(self, question: CountedQuestion, goal: Goal) -> StrategyNoise:
         """Choose the sums and the noise with the smaller mean error on the asked ranges."""
         work = self.workload
         shared: dict[str, Any] = {
-            "rows": counted.who.total,
+            "rows": question.who.total,
             "grouped": len(self.axes) > 1,
-            "adjacency": counted.who.adjacency,
+            "adjacency": question.who.adjacency,
         }
-        made = []
+        mechanisms = []
         if goal.rho is not None:
-            made.append(StrategyNoise(factored(work), rho=goal.rho, **shared))
+            mechanisms.append(StrategyNoise(factored(work), rho=goal.rho, **shared))
         elif goal.delta:
-            made.append(StrategyNoise(factored(work), epsilon=goal.epsilon, delta=goal.delta, **shared))
+            mechanisms.append(StrategyNoise(factored(work), epsilon=goal.epsilon, delta=goal.delta, **shared))
         if goal.epsilon is not None:
-            made.append(StrategyNoise(_best_tree(work), epsilon=goal.epsilon, **shared))
-        return min(made, key=lambda one: one.spread(work))
+            mechanisms.append(StrategyNoise(_best_tree(work), epsilon=goal.epsilon, **shared))
+        return min(mechanisms, key=lambda one: one.spread(work))
 
     def _widest(self, noise: StrategyNoise, confidence: float) -> float:
         """Return the largest half-width of the asked ranges."""
-        first, end = _worst(noise.strategy, self.workload)
-        return _wide(noise, first, end, confidence)
+        start, end = _worst(noise.strategy, self.workload)
+        return _wide(noise, start, end, confidence)
 
     def _forecast(self, noise: StrategyNoise, confidence: float) -> list[Forecast]:
         work, law = self.workload, noise.describe()
         cells = Workload(work.cells, "given", tuple((i, i + 1, 1.0) for i in range(work.cells)))
         words = {"prefixes": "each running total, at most", "ranges": "each range, at most"}
-        asked = words.get(work.kind, "each range that was asked, at most")
-        lines = [(asked, _worst(noise.strategy, work)), ("each cell, at most", _worst(noise.strategy, cells))]
+        ranges_in_words = words.get(work.kind, "each range that was asked, at most")
+        lines = [
+            (ranges_in_words, _worst(noise.strategy, work)),
+            ("each cell, at most", _worst(noise.strategy, cells)),
+        ]
         lines.append(("all rows", (0, work.cells)))
         return [Forecast("n", said, law, _wide(noise, *ends, confidence)) for said, ends in lines]
 
@@ -279,12 +287,12 @@ class RangesDesign:
         lost = noise.strategy.lost
         exact = "" if noise.strategy.levels else f"; whole numbers cost {lost * 100:.2g} % of it"
         ends = f"{axis.size:,}; the first is {axis.labels[0]}, the last {axis.labels[-1]}"
-        found = [("cells", ends), ("error", spread + exact)]
+        facts = [("cells", ends), ("error", spread + exact)]
         if axis.cuts:
-            found.append(("ends", "values outside the cuts are counted in the first or in the last cell"))
+            facts.append(("ends", "values outside the cuts are counted in the first or in the last cell"))
         if len(self.axes) > 1:
-            found.append(("groups", f"{self.axes[1].size:,} of {self.axes[1].name}, each with its own cells"))
-        return found
+            facts.append(("groups", f"{self.axes[1].size:,} of {self.axes[1].name}, each with its own cells"))
+        return facts
 
     @property
     def words(self) -> str:
@@ -292,11 +300,11 @@ class RangesDesign:
         return self._words()
 
     def _words(self, *, shape: bool = False) -> str:
-        axis, given = self.axes[0], self.given["ranges"]
-        what = "running totals" if self.asks == "prefixes" else "ranges" if given is None else "given ranges"
+        axis, ranges = self.axes[0], self.given["ranges"]
+        noun = "running totals" if self.asks == "prefixes" else "ranges" if ranges is None else "given ranges"
         by = " by {}" if len(self.axes) > 1 else ""
-        said = f"{what} of {{}} in {'?' if shape else axis.size} cells{by}"
-        return counted_in_words(said, [one.name for one in self.axes], self.rows.relation, shape=shape)
+        template = f"{noun} of {{}} in {'?' if shape else axis.size} cells{by}"
+        return counted_in_words(template, [one.name for one in self.axes], self.rows.relation, shape=shape)
 
 
 def _exact(rows: CodedRows, axes: tuple[Axis, ...]) -> NDArray[np.int64]:
@@ -322,16 +330,16 @@ def _best_tree(work: Workload) -> RangeStrategy:
 
 def _worst(strategy: RangeStrategy, work: Workload) -> tuple[int, int]:
     """Return the asked range with the largest variance: its first cell, and the one after its last."""
-    asked = work.asked()
-    together = strategy.sums @ strategy.sums.T
-    own = together.diagonal()
-    first, end = asked[:, 0], asked[:, 1]
-    at = int((own[first] + own[end] - 2 * together[first, end]).argmax())
-    return int(first[at]), int(end[at])
+    ranges = work.asked()
+    products = strategy.sums @ strategy.sums.T
+    squares = products.diagonal()
+    starts, end = ranges[:, 0], ranges[:, 1]
+    at = int((squares[starts] + squares[end] - 2 * products[starts, end]).argmax())
+    return int(starts[at]), int(end[at])
 
 
-def _wide(noise: StrategyNoise, first: int, end: int, confidence: float) -> float:
-    weights = noise.strategy.weights(np.array([first]), np.array([end]))
+def _wide(noise: StrategyNoise, start: int, end: int, confidence: float) -> float:
+    weights = noise.strategy.weights(np.array([start]), np.array([end]))
     return float(weighted_half_widths(noise.law, weights, 1 - confidence)[0])
 
 

@@ -19,7 +19,7 @@ PLANS = {"duckdb": 30, "postgres": 40, "spark": 4}
 @pytest.mark.parametrize("name", places.ENGINES)
 def test_groups_by_size_and_shown_groups_have_the_integers_of_all_groups(name, place_of, monkeypatch):
     """Random plans with private keys, some of them with the group of missing values."""
-    monkeypatch.setattr(_exact_integers, "MOST_READ", 0)
+    monkeypatch.setattr(_exact_integers, "MAX_READ", 0)
     tables = rp.crowd(60)
     drawn = [plan for plan in rp.drawn_plans(6 * PLANS[name], tables, seed=3) if plan.by][: PLANS[name]]
     engine = exam.crowd_engine(place_of(name), tables)

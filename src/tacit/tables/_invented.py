@@ -359,7 +359,7 @@ def _float(value: object) -> float:
 
 
 _REHEARSAL_UNITS = 1_000
-_MOST_ROWS = 12  # of one unit in one table, where its limit is larger
+_MAX_ROWS = 12  # of one unit in one table, where its limit is larger
 _PUBLIC_ROWS = 60
 _WORDS = 20  # different texts of a column without keys
 _FIRST_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - days without a zone, like those of the sources
@@ -404,7 +404,7 @@ def rehearsal(dataset: TableDataset, *, seed: int, budget: Budget) -> TableDatas
     owners, places = dataset.unit.columns, {}
     for name, table in dataset.tables.items():
         public = table.key is not None
-        limit = min(dataset.limits.rows_of(name) or _MOST_ROWS, _MOST_ROWS)
+        limit = min(dataset.limits.rows_of(name) or _MAX_ROWS, _MAX_ROWS)
         rows = _PUBLIC_ROWS if public else None
         _invent(
             database, name, table, owners=() if public else owners, max_rows=limit, rows=rows, by=generator

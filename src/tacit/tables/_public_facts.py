@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 FACTS_SCHEMA = "tacit/facts/1"
 #: A column of a public table with more different values is not in the document.
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 
 
 def facts_document(dataset: TableDataset) -> dict[str, JSON]:
@@ -118,8 +118,8 @@ def _values(table: Table, engine: Engine) -> JSON:
         if fact is not None and fact.unreadable:
             continue
         for kind in kinds_read(None if fact is None else fact.kind):
-            values = engine.public_values(table.name, Column(column, kind), MOST_VALUES + 1)
-            keys = None if values is None or len(values) > MOST_VALUES else _written(values)
+            values = engine.public_values(table.name, Column(column, kind), MAX_VALUES + 1)
+            keys = None if values is None or len(values) > MAX_VALUES else _written(values)
             if keys is not None:
                 lists.append({"column": column, "kind": kind, "values": keys})
     return lists
@@ -143,7 +143,7 @@ def _written(values: Sequence[object]) -> list[JSON] | None:
     return texts
 
 
-_MOST = 10**9
+_MAX_LIMIT = 10**9
 _LIMITS = ("rows", "groups", "per_group", "joined")
 
 
@@ -236,7 +236,7 @@ def _read_limits(document: Mapping[str, Any], tables: Mapping[str, Table]) -> Li
     rows, groups, per_group, joined = numbers = [document[name] for name in _LIMITS]
     of_tables = tuple(sorted(document["of_tables"].items()))
     for number in (*numbers, document["pairs"], *(rows for _, rows in of_tables)):
-        _insist(number is None or (type(number) is int and 0 < number <= _MOST))
+        _insist(number is None or (type(number) is int and 0 < number <= _MAX_LIMIT))
     _insist(document["pairs"] is not None and type(document["default"]) is bool)
     _insist(all(tables[name].key is None for name, _ in of_tables))
     return Limits(rows, groups, per_group, joined, document["pairs"], document["default"], of_tables)

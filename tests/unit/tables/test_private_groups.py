@@ -29,7 +29,7 @@ from tacit.tables.planning import _exact_integers
 @pytest.fixture
 def many(monkeypatch):
     """Every number of groups counts as very many."""
-    monkeypatch.setattr(_exact_integers, "MOST_READ", 0)
+    monkeypatch.setattr(_exact_integers, "MAX_READ", 0)
 
 
 def task_of(plan):
@@ -56,7 +56,7 @@ def _compare_random(pair, data, questions):
     made = nb.engine(pair[1])
     engine = DuckDB(made._tables, key=nb.KEY, snapshot=None, portable=data.draw(st.booleans()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_exact_integers, "MOST_READ", data.draw(st.sampled_from([0, 1, 100])))
+        patch.setattr(_exact_integers, "MAX_READ", data.draw(st.sampled_from([0, 1, 100])))
         try:
             for _ in range(questions):
                 try:
@@ -113,7 +113,7 @@ def test_a_release_of_very_many_groups_shows_what_a_release_of_few_shows(monkeyp
     """Epsilon is so large that all groups from two units on are shown, with exact numbers."""
     shown = []
     for most in (0, 100_000):
-        monkeypatch.setattr(_exact_integers, "MOST_READ", most)
+        monkeypatch.setattr(_exact_integers, "MAX_READ", most)
         data = pd.concat([VISITS.assign(pid=VISITS["pid"] + 100 * i) for i in range(9)])
         plan = asked(by, missing="group", frame=data, epsilon=1e4)
         release = plan.release()
@@ -194,7 +194,7 @@ class Counted:
 @pytest.mark.parametrize("most", [1000, 5000])
 def test_of_many_groups_few_lines_return_however_many_there_are(monkeypatch, most):
     """3,000 groups of one unit and two large ones: bins and distinct values come for shown groups alone."""
-    monkeypatch.setattr(_exact_integers, "MOST_READ", most)
+    monkeypatch.setattr(_exact_integers, "MAX_READ", most)
     words = [f"rare {i}" for i in range(3000)] + ["large", "larger"] * 200
     frame = pd.DataFrame({"pid": range(len(words)), "word": words, "x": [float(i % 12) for i in range(3400)]})
     subject = task_of(asked(["word"], frame=frame, limits={"rows": 1}, epsilon=10)).subject
@@ -211,7 +211,7 @@ def test_the_plan_shows_its_statements_and_keeps_its_identity(monkeypatch):
     plan = asked(["word"])
     assert "LIMIT 100001" in plan.sql[0]
     assert len(plan.sql) == 3
-    monkeypatch.setattr(_exact_integers, "MOST_READ", 0)
+    monkeypatch.setattr(_exact_integers, "MAX_READ", 0)
     assert asked(["word"]).hash == plan.hash
 
 
@@ -293,7 +293,7 @@ def test_what_a_plan_shows_has_the_same_law_however_many_groups_there_are(monkey
     assert task.mechanisms[0].threshold in range(3, 6)
     counts: dict[object, list[int]] = {}
     for side, most in enumerate((100_000, 0)):
-        monkeypatch.setattr(_exact_integers, "MOST_READ", most)
+        monkeypatch.setattr(_exact_integers, "MAX_READ", most)
         for _ in range(1500):
             [shown] = task.draw()
             keys = tuple(key for [key], _ in shown)

@@ -11,7 +11,7 @@ import tacit as tc
 from asking import subject_of
 from tacit.engines.sql._relations import MOST_JOINED, MOST_WRITTEN_OUT
 from tacit.tables.planning._exact_integers import exact_integers
-from tacit.tables.questions._python_expressions import MOST_DEPTH, MOST_PARTS
+from tacit.tables.questions._python_expressions import MAX_DEPTH, MAX_PARTS
 
 HUGE = tc.Budget(epsilon=10**6)
 
@@ -130,7 +130,7 @@ def test_an_expression_that_squares_itself_is_refused():
         for _ in range(60):
             x = x * x
     assert failed.value.code == "question-too-large"
-    assert f"{MOST_PARTS:,} parts" in failed.value.what
+    assert f"{MAX_PARTS:,} parts" in failed.value.what
     assert time.process_time() - started < 5
 
 
@@ -192,8 +192,8 @@ def test_what_each_unit_adds_up_is_not_written_out_again():
 
 def test_a_deep_expression_is_refused_and_a_long_list_is_not():
     x = tc.col("x")
-    with pytest.raises(tc.TacitError, match=f"at most {MOST_DEPTH} deep") as failed:
-        for _ in range(MOST_DEPTH):
+    with pytest.raises(tc.TacitError, match=f"at most {MAX_DEPTH} deep") as failed:
+        for _ in range(MAX_DEPTH):
             x = x + 1
     assert failed.value.code == "question-too-large"
     data = dataset()

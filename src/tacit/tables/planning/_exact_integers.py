@@ -84,8 +84,8 @@ def by_group(
 
 
 #: The engine returns so many groups at most, unless it is asked for them by their keys.
-MOST_READ = 100_000
-_MOST_CELLS = 1 << 18  # lines of small groups that the engine returns at most
+MAX_READ = 100_000
+_MAX_CELLS = 1 << 18  # lines of small groups that the engine returns at most
 _HIGHEST = 1 << 40  # a threshold from which groups are never read by size
 
 
@@ -94,13 +94,13 @@ def private_sql(
 ) -> tuple[str, ...]:
     """Write the statements that run while there are few groups, and most of them are shown."""
     counted_once, by_cell = _split(statistics)
-    few = engine.sql(part_of(question, FewGroups(_most(threshold))), counted_once)
+    few = engine.sql(part_of(question, FewGroups(_max_size(threshold))), counted_once)
     return (*few, *(engine.sql(question, by_cell) if by_cell else ()))
 
 
-def _most(threshold: int) -> int:
+def _max_size(threshold: int) -> int:
     """Return how many groups may be read one by one: a function of public facts."""
-    return MOST_READ if threshold < _HIGHEST else _HIGHEST
+    return MAX_READ if threshold < _HIGHEST else _HIGHEST
 
 
 class PrivateGroups:
@@ -134,7 +134,7 @@ class PrivateGroups:
         """Read the sizes of all groups; of very many groups, the small ones by size."""
         size, question = self._statistics[0], self._question
         counted_once, _ = _split(tuple(dict.fromkeys(self._statistics)))
-        max_size = _most(self._threshold)
+        max_size = _max_size(self._threshold)
         [(_, lines)] = self._data.integers(part_of(question, FewGroups(max_size)), counted_once, self._tables)
         if len(lines) <= max_size:
             self._exact = by_group(counted_once, lines, len(question.by))
@@ -197,7 +197,7 @@ class _SizedGroups:
     def _digits(self) -> int:
         """How finely sizes are split into cells: few lines return, and few groups need an order."""
         digits = 3
-        while digits and self.threshold * 16**digits > _MOST_CELLS:
+        while digits and self.threshold * 16**digits > _MAX_CELLS:
             digits -= 1
         return digits
 

@@ -372,7 +372,7 @@ def _down(x: float) -> Fraction:
     return Fraction(math.nextafter(x * (1 - 2**-40), 0.0))
 
 
-MOST_SAMPLED = 2**32
+MAX_SAMPLED = 2**32
 
 
 def read_sample(share: Number) -> int:
@@ -384,8 +384,8 @@ def read_sample(share: Number) -> int:
     True
     """
     p = rational("share", share)
-    k = round(p * MOST_SAMPLED)
-    if not 0 < k < MOST_SAMPLED:
+    k = round(p * MAX_SAMPLED)
+    if not 0 < k < MAX_SAMPLED:
         raise bad_parameter(
             "share", "between 0 and 1, such as 0.05 for 5 percent", share, fix=Set(share=0.05)
         )
@@ -394,7 +394,7 @@ def read_sample(share: Number) -> int:
 
 def share_of_sample(sample: int) -> Fraction:
     """Return the exact probability that a unit is kept."""
-    return Fraction(sample, MOST_SAMPLED)
+    return Fraction(sample, MAX_SAMPLED)
 
 
 def check_sample(unit: Unit, adjacency: str) -> None:

@@ -20,7 +20,7 @@ from tacit.tables.questions._aggregates import (
     VarianceOf,
 )
 from tacit.tables.questions._choice_aggregates import (
-    MOST_SCORED,
+    MAX_SCORED,
     BestOf,
     ExtremeOf,
     HistogramOf,
@@ -38,7 +38,7 @@ from tacit.tables.questions._pair_aggregates import (
     InterceptOf,
     SlopeOf,
 )
-from tacit.tables.questions._python_expressions import MOST_CANDIDATES, Expr, as_node, as_value
+from tacit.tables.questions._python_expressions import MAX_CANDIDATES, Expr, as_node, as_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -54,7 +54,7 @@ _LEVEL = RealNumber(above=0, below=1)
 _LEVELS = Listed("levels", "[0.25, 0.5, 0.75]", different=True, each=_LEVEL)
 _ANY_NUMBER = RealNumber(zero=True, negative=True)
 _EDGES = Listed("numbers", "[0, 10, 20, 30]", least=2, most=1001, rising=True, each=_ANY_NUMBER)
-_NUMBERS = Listed("different numbers", "range(0, 31)", least=2, most=MOST_CANDIDATES, each=_ANY_NUMBER)
+_NUMBERS = Listed("different numbers", "range(0, 31)", least=2, most=MAX_CANDIDATES, each=_ANY_NUMBER)
 _PAIR_BOUNDS = Listed("bounds, of both columns", "((0, 100), (0, 30))", least=2, most=2)
 
 
@@ -310,10 +310,10 @@ def most_common(column: str | Expr, k: int = 1, candidates: Iterable[object] | N
     >>> most_common("hospital", 2, ["A", "B", "C"]).words
     'most_common(hospital)'
     """
-    top = read_picks(k, MOST_CANDIDATES)
+    top = read_picks(k, MAX_CANDIDATES)
     if candidates is None:
         return MostCommonOf(as_node(column), (), top)
-    options = _options(candidates, 1, MOST_CANDIDATES, '["A", "B"]')
+    options = _options(candidates, 1, MAX_CANDIDATES, '["A", "B"]')
     return MostCommonOf(as_node(column), options, read_picks(k, len(options)))
 
 
@@ -339,7 +339,7 @@ def best(
     >>> tc.best([5, 10, 20], lambda price: tc.when(tc.col("offer") >= price, price, 0)).words
     'best(case(offer >= 5, 5, 0), case(offer >= 10, 10, 0), ...)'
     """
-    options = _options(candidates, 2, MOST_SCORED, "range(5, 50, 5)")
+    options = _options(candidates, 2, MAX_SCORED, "range(5, 50, 5)")
     return BestOf(options, tuple(as_value(score(value)) for value in options), _bounds("best", bounds))
 
 

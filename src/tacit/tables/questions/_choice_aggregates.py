@@ -35,7 +35,7 @@ from tacit.fixes import Declare, Set
 from tacit.parameters import Integer, Listed
 from tacit.tables.planning._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, ChooseTop, MeasuredStep
 from tacit.tables.questions._aggregates import Aggregate, LoweringContext, OnBounds, bounds_missing
-from tacit.tables.questions._python_expressions import MOST_CANDIDATES, candidate_values
+from tacit.tables.questions._python_expressions import MAX_CANDIDATES, candidate_values
 from tacit.tables.reading._quantile_readings import BracketedQuantile, ChosenQuantile, QuantileFromCounts
 from tacit.tables.reading._readings import CellReading, ChosenValue, Reading
 
@@ -198,7 +198,7 @@ class MostCommonOf(Aggregate):
         candidates = self.candidates or candidate_values(self.argument, facts)
         if not candidates:
             raise self._no_candidates()
-        Listed("values", '["A", "B"]', most=MOST_CANDIDATES).read("candidates", candidates)
+        Listed("values", '["A", "B"]', most=MAX_CANDIDATES).read("candidates", candidates)
         read_picks(self.k, len(candidates))
         want = KEY_KINDS[type(candidates[0])]
         return replace(self, argument=resolve(self.argument, facts, want), candidates=candidates)
@@ -238,7 +238,7 @@ def _place(at: int) -> str:
     return "" if at == 0 else f"{number}{ending} "
 
 
-MOST_SCORED = 200
+MAX_SCORED = 200
 
 
 @dataclass(frozen=True, slots=True)

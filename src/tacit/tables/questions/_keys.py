@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 MissingKeys: TypeAlias = Literal["drop", "group"]
 
-MOST_KEYS = 1_000_000
-_MOST_GROUPS: ContextVar[int] = ContextVar("most_groups", default=MOST_KEYS)
-_MOST_CELLS: ContextVar[int | None] = ContextVar("most_cells", default=None)
+MAX_KEYS = 1_000_000
+_MAX_GROUPS: ContextVar[int] = ContextVar("most_groups", default=MAX_KEYS)
+_MAX_CELLS: ContextVar[int | None] = ContextVar("most_cells", default=None)
 
 
 @contextmanager
@@ -71,11 +71,11 @@ def at_most_groups(number: int) -> Iterator[None]:
     tacit.errors.TacitError: keys must be at most 10 combinations, got '12'
     ...
     """
-    before = _MOST_GROUPS.set(number)
+    before = _MAX_GROUPS.set(number)
     try:
         yield
     finally:
-        _MOST_GROUPS.reset(before)
+        _MAX_GROUPS.reset(before)
 
 
 @contextmanager
@@ -99,16 +99,16 @@ def at_most_cells(number: int) -> Iterator[None]:
     tacit.errors.TacitError: age has 50 cells, and at most 10 are allowed
     ...
     """
-    before = _MOST_CELLS.set(number)
+    before = _MAX_CELLS.set(number)
     try:
         yield
     finally:
-        _MOST_CELLS.reset(before)
+        _MAX_CELLS.reset(before)
 
 
-def most_cells(limit: int) -> int:
+def cell_limit(limit: int) -> int:
     """Return how many cells a column may have: a question's own limit, or a smaller one around it."""
-    around = _MOST_CELLS.get()
+    around = _MAX_CELLS.get()
     return limit if around is None else min(limit, around)
 
 
@@ -219,7 +219,7 @@ def public_column(reference: str, tables: Mapping[str, Table], engine: Engine) -
             fix=Choose(table.columns, given=column),
         )
     kind = table.facts.get(column, Fact()).kind
-    values = engine.public_values(name, Column(column, kind), MOST_KEYS + 1)
+    values = engine.public_values(name, Column(column, kind), MAX_KEYS + 1)
     if values is None:
         raise TacitError(
             "unknown-table",
@@ -272,7 +272,7 @@ def read_group_keys(
     if missing:
         columns = [column if None in column else (*column, None) for column in columns]
     total = math.prod(len(column) for column in columns)
-    if total > (max_groups := _MOST_GROUPS.get()):
+    if total > (max_groups := _MAX_GROUPS.get()):
         raise bad_parameter(
             "keys",
             f"at most {max_groups:,} combinations",
@@ -343,8 +343,8 @@ def _read_key(name: str, value: object) -> object:
 #: For each level the places of the columns that it groups by; the others are summed over.
 Levels: TypeAlias = "tuple[tuple[int, ...], ...]"
 
-MOST_LEVELS = 64
-_MOST_SUMMED = 10_000
+MAX_LEVELS = 64
+_MAX_SUMMED = 10_000
 
 
 def rollup_levels(columns: int) -> Levels:
@@ -366,14 +366,14 @@ def cube_levels(columns: int) -> Levels:
     >>> cube_levels(2)
     ((0, 1), (0,), (1,), ())
     """
-    if 2**columns > MOST_LEVELS:
+    if 2**columns > MAX_LEVELS:
         raise bad_parameter("cube", "of at most 6 columns", columns, fix=Code(".rollup()"))
     return tuple(chosen for n in range(columns, -1, -1) for chosen in combinations(range(columns), n))
 
 
 def named_levels(names: Sequence[str], sets: Sequence[Sequence[str]]) -> Levels:
     """Return the levels that are given by the names of their columns."""
-    parameter = Listed("lists of columns", f'[["{names[0]}"], []]', most=MOST_LEVELS)
+    parameter = Listed("lists of columns", f'[["{names[0]}"], []]', most=MAX_LEVELS)
     levels = [(one,) if isinstance(one, str) else tuple(one) for one in parameter.read("sets", sets)]
     for name in (name for one in levels for name in one):
         Choice(tuple(names)).read("a column of a grouping set", name)
@@ -402,10 +402,10 @@ def check_levels(question: TableQuestion) -> None:
             why="both would be rows without a key",
             fix=Say("name the missing values, as in COALESCE(ward, 'none')"),
         )
-    if len(question.keys) > _MOST_SUMMED:
+    if len(question.keys) > _MAX_SUMMED:
         raise bad_parameter(
             "keys",
-            f"at most {_MOST_SUMMED:,} combinations if the question asks for totals",
+            f"at most {_MAX_SUMMED:,} combinations if the question asks for totals",
             f"{len(question.keys):,}",
             fix="group by fewer columns, or ask for the totals in a separate question",
         )

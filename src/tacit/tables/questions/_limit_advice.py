@@ -140,7 +140,7 @@ def _possible(dataset: TableDataset) -> Iterator[CutNote]:
                 yield CutNote(name, None, column, fact.bounds)
 
 
-_MOST_CAP = 10**6
+_MAX_CAP = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def share_beyond(column: str | Expr, limit: int, cap: int) -> Aggregate:
     'share_beyond'
     """
     low = count("limit", limit, zero=False, fix=Set(limit=5))
-    high = Integer(low + 1, _MOST_CAP, "the cap must be above the limit", instead=10 * low).read("cap", cap)
+    high = Integer(low + 1, _MAX_CAP, "the cap must be above the limit", instead=10 * low).read("cap", cap)
     return ShareBeyond(as_node(column), low, high)
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tacit.exact import Number
 
 
-MOST_CANDIDATES = 10_000
-_MOST_BUCKETS = 500
+MAX_CANDIDATES = 10_000
+_MAX_BUCKETS = 500
 
 
 def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]:
@@ -34,7 +34,7 @@ def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]
     if keys:
         return tuple(sorted(v for v in keys if isinstance(v, float | str | bool)))
     bounds = bounds_of(node, facts)
-    if bounds is None or bounds[1] - bounds[0] >= MOST_CANDIDATES:
+    if bounds is None or bounds[1] - bounds[0] >= MAX_CANDIDATES:
         return ()
     return tuple(float(n) for n in range(math.ceil(bounds[0]), math.floor(bounds[1]) + 1))
 
@@ -52,7 +52,7 @@ def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
     (0.0, 1.0, 2.0, 3.0)
     """
     lowest, highest = Pair("the ends of the buckets").read("range", (low, high))
-    n = Integer(1, _MOST_BUCKETS).read("buckets", buckets)
+    n = Integer(1, _MAX_BUCKETS).read("buckets", buckets)
     edges = [lowest + (highest - lowest) * Fraction(i, n) for i in range(n + 1)]
     parts: list[Node] = []
     for i, edge in enumerate(edges):
@@ -64,9 +64,9 @@ def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
 
 
 #: The most parts (columns, constants, operators) of one expression, each as often as it is computed.
-MOST_PARTS = 10_000
+MAX_PARTS = 10_000
 #: How deep expressions can be nested: a column is on the first level.
-MOST_DEPTH = MOST_LEVELS
+MAX_DEPTH = MOST_LEVELS
 
 
 class Expr:
@@ -246,18 +246,18 @@ def _call(op: str, *args: object) -> Expr:
     if op in {"and", "or"} and isinstance(nodes[0], Call) and nodes[0].op == op:
         nodes = (*nodes[0].args, *nodes[1:])
         size, depth = size - 1, max(depths[0], 1 + max(depths[1:]))
-    if size > MOST_PARTS or depth > MOST_DEPTH:
+    if size > MAX_PARTS or depth > MAX_DEPTH:
         raise _too_large(size)
     return Expr(Call(op, nodes), size, depth)
 
 
 def _too_large(size: int) -> TacitError:
-    parts = size > MOST_PARTS
+    parts = size > MAX_PARTS
     return TacitError(
         "question-too-large",
-        f"an expression can have at most {MOST_PARTS:,} parts"
+        f"an expression can have at most {MAX_PARTS:,} parts"
         if parts
-        else f"an expression can be nested at most {MOST_DEPTH} deep",
+        else f"an expression can be nested at most {MAX_DEPTH} deep",
         why="an expression doubles in size each time the next one uses it twice" if parts else "",
         fix=Code('.with_columns(part=tc.col("x") * tc.col("x"))'),
     )

@@ -133,12 +133,12 @@ def rows_document(rows: Rows) -> JSON:
 
 def read_rows(dataset: TableDataset, document: Any) -> Rows:
     """Read the rows of a question back, and check them."""
-    from tacit.tables.planning._steps import MOST_SAMPLED
+    from tacit.tables.planning._steps import MAX_SAMPLED
     from tacit.tables.questions._rows import Rows
     from tacit.tables.questions._wire import read_relation
 
     share = document["sample"]
-    if share is not None and not (type(share) is int and 0 < share < MOST_SAMPLED):
+    if share is not None and not (type(share) is int and 0 < share < MAX_SAMPLED):
         raise ValueError("not a sample")
     return Rows(dataset, read_relation(document["relation"], dataset), dataset.limits, share)
 

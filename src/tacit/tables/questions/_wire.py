@@ -40,11 +40,11 @@ from tacit.algebra import (
 )
 from tacit.core import KINDS, Fact, Table, read_bounds
 from tacit.exact import read_fraction
-from tacit.tables.planning._steps import MOST_SAMPLED
+from tacit.tables.planning._steps import MAX_SAMPLED
 from tacit.tables.questions import _aggregate_functions as ask
 from tacit.tables.questions import _aggregates, _choice_aggregates, _pair_aggregates
 from tacit.tables.questions._choice_aggregates import BestOf
-from tacit.tables.questions._keys import MOST_KEYS, MOST_LEVELS, check_levels, key_nodes, read_column_keys
+from tacit.tables.questions._keys import MAX_KEYS, MAX_LEVELS, check_levels, key_nodes, read_column_keys
 from tacit.tables.questions._limit_advice import CutCaption, LimitCaption, ShareBeyond, share_beyond
 from tacit.tables.questions._python_expressions import Expr, check_name
 from tacit.tables.reading._postprocessing import PostProcessing
@@ -148,7 +148,7 @@ def read_question(document: Any, dataset: TableDataset) -> TableQuestion:
         check_limit(limit)
     _check_levels(question)
     if question.sample is not None:
-        insist(type(question.sample) is int and 0 < question.sample < MOST_SAMPLED)
+        insist(type(question.sample) is int and 0 < question.sample < MAX_SAMPLED)
     insist(bool(question.aggregates))
     for columns in (question.by, question.aggregates):
         insist(len({name for name, _ in columns}) == len(columns))
@@ -245,7 +245,7 @@ def _check_keys(question: TableQuestion) -> None:
     """
     keys, width, facts = question.keys or (), len(question.by), scope(question.input)
     insist(bool(keys) and width > 0 and all(type(key) is tuple and len(key) == width for key in keys))
-    insist(len(set(keys)) == len(keys) and len(keys) <= MOST_KEYS)
+    insist(len(set(keys)) == len(keys) and len(keys) <= MAX_KEYS)
     insist(all(value is None or type(value) in {float, str, bool} for key in keys for value in key))
     for i, (name, _) in enumerate(question.by):
         column = tuple(dict.fromkeys(key[i] for key in keys))
@@ -256,7 +256,7 @@ def _check_keys(question: TableQuestion) -> None:
 def _check_levels(question: TableQuestion) -> None:
     """Check that levels name some of the columns, each once and in their order."""
     levels, places = question.levels, range(len(question.by))
-    insist(type(levels) is tuple and len(levels) <= MOST_LEVELS and len(set(levels)) == len(levels))
+    insist(type(levels) is tuple and len(levels) <= MAX_LEVELS and len(set(levels)) == len(levels))
     for level in levels:
         insist(type(level) is tuple and all(type(i) is int and i in places for i in level))
         insist(list(level) == sorted(set(level)))
@@ -276,7 +276,7 @@ def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
 
 
 _WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
-_MOST_LIMIT = 10**9
+_MAX_LIMIT = 10**9
 
 
 def insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
@@ -376,7 +376,7 @@ def _check_measure(measure: Measure, facts: Scope) -> None:
 
 def check_limit(limit: object) -> None:
     """Check a limit: none, or a whole number above 0."""
-    insist(limit is None or (type(limit) is int and 0 < limit <= _MOST_LIMIT))
+    insist(limit is None or (type(limit) is int and 0 < limit <= _MAX_LIMIT))
 
 
 def _check_different(names: list[str]) -> None:

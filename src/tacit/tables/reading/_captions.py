@@ -376,8 +376,8 @@ def _joins_in_words(question: TableQuestion, contributed: Contribution, owner: s
         times = contributed.total // max_rows
         text = (
             f"a {owner} can have {left_rows:,} x {right_rows:,} rows after the join; with the limit "
-            f"joined={max_rows} the noise of counts and sums would be {times:,} times smaller, and rows beyond "
-            "it would be dropped"
+            f"joined={max_rows} the noise of counts and sums would be {times:,} times smaller, and rows "
+            "beyond it would be dropped"
         )
         return [("join", text)]
     return []

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from tacit.algebra import Column, Node
 from tacit.errors import TacitError
-from tacit.tables.questions._keys import MOST_LEVELS
+from tacit.tables.questions._keys import MAX_LEVELS
 from tacit.tables.questions._python_expressions import Expr, check_name
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.tables.sql._select_list import SelectList
 
 
-_MOST_COPIED: Final = 2_500  # words and signs that names of the SELECT list stand for
+_MAX_COPIED: Final = 2_500  # words and signs that names of the SELECT list stand for
 
 
 def filtered(select: exp.Expr, rows: Rows, find: ColumnFinder) -> Rows:
@@ -147,7 +147,7 @@ def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
     copied = sum(
         times * sum(1 for _ in aliases[name].walk()) for name, times in uses.items() if name in aliases
     )
-    if copied > _MOST_COPIED:
+    if copied > _MAX_COPIED:
         raise TacitError(
             "question-too-large",
             "this SQL is too long when every name of its SELECT list is replaced by what it stands for",
@@ -263,8 +263,8 @@ def _sets(clause: exp.Expr) -> list[list[exp.Expr]]:
     sets: list[list[exp.Expr]] = []
     for chosen in product(*choices):
         sets.append([column for one in chosen for column in one])
-        if len(sets) > MOST_LEVELS:
-            raise refuse(clause, f"GROUP BY names more than {MOST_LEVELS} levels", "GROUP BY ROLLUP (a, b)")
+        if len(sets) > MAX_LEVELS:
+            raise refuse(clause, f"GROUP BY names more than {MAX_LEVELS} levels", "GROUP BY ROLLUP (a, b)")
     return sets
 
 

@@ -37,7 +37,7 @@ from tacit.algebra import (
 from tacit.core import Fact
 from tacit.errors import TacitError
 from tacit.fixes import Declare
-from tacit.tables.questions._keys import MOST_KEYS, key_node
+from tacit.tables.questions._keys import MAX_KEYS, key_node
 from tacit.tables.questions._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (
@@ -517,7 +517,7 @@ def _not_the_unit(rows: Rows, select: exp.Expr) -> TacitError:
 _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Min: "min", exp.Max: "max", exp.Avg: "avg", exp.Sum: "sum", exp.Count: "count", exp.Median: "median",
 }  # fmt: skip
-_MOST_VALUES = 10_000
+_MAX_VALUES = 10_000
 
 
 def put_public_values(select: exp.Expr, reach: TablesInReach) -> None:
@@ -584,14 +584,14 @@ def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object
         want = _kind_of_values(item, table, facts, reach)
         value = lit(1.0) if isinstance(item.this, exp.Star) else _solved(item.this, facts, want)
     values = reach.dataset._engine.public_values(
-        table.name, value, min(MOST_KEYS, _MOST_VALUES) + 1, where=condition, aggregate=function
+        table.name, value, min(MAX_KEYS, _MAX_VALUES) + 1, where=condition, aggregate=function
     )
-    if values is None or len(values) > _MOST_VALUES:
+    if values is None or len(values) > _MAX_VALUES:
         raise TacitError(
             "unknown-table",
             f"the public table {table.name!r} cannot be read now"
             if values is None
-            else f"the subquery of {table.name!r} has more than {_MOST_VALUES:,} values",
+            else f"the subquery of {table.name!r} has more than {_MAX_VALUES:,} values",
             why="its values are part of the plan, so Tacit reads them when it makes the plan",
             fix="write the values themselves",
         )

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tacit.tables.sql._names import ColumnFinder
 
 
-_MOST_TEXT = 100_000
+_MAX_TEXT = 100_000
 _CONDITION = Say("a condition such as age >= 65")
 
 
@@ -87,9 +87,9 @@ def parse_query(
 
 def _parsed(text: object, table: str = "", *, wrap: str = "{}") -> exp.Expr:
     """Parse one SELECT, of a table or (without one) of a condition alone; or refuse the text."""
-    if not isinstance(text, str) or len(text) > _MOST_TEXT or "\x00" in text:
+    if not isinstance(text, str) or len(text) > _MAX_TEXT or "\x00" in text:
         raise TacitError(
-            "bad-sql", f"SQL must be text of at most {_MOST_TEXT:,} characters", fix=_example(table)
+            "bad-sql", f"SQL must be text of at most {_MAX_TEXT:,} characters", fix=_example(table)
         )
     try:
         text, top = _without_top(text)

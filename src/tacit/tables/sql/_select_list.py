@@ -391,11 +391,11 @@ def _only_column(node: exp.WithinGroup) -> exp.Expr:
 
 
 def _most_common(node: exp.Expr, find: ColumnFinder) -> Aggregate:
-    """Read MOST_COMMON(x, k)."""
+    """Read MAX_COMMON(x, k)."""
     match node.expressions:
         case [column, exp.Literal(this=str(k), args={"is_string": False})] if k.isdigit() and int(k):
             return ask.most_common(Expr(read_expression(column, find)), int(k))
-    raise refuse(node, "MOST_COMMON takes a column and a whole number", "MOST_COMMON(x, 3)")
+    raise refuse(node, "MAX_COMMON takes a column and a whole number", "MAX_COMMON(x, 3)")
 
 
 def _histogram(node: exp.Expr, find: ColumnFinder) -> Aggregate:

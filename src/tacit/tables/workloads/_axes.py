@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: For each column a number of equally wide cells between its bounds, or the cuts themselves.
 BinsGiven: TypeAlias = "Mapping[str, int | Sequence[object]] | None"
 
-MOST_PLACES = 10_000
+MAX_PLACES = 10_000
 _OTHER = "(other)"
 _COLUMNS = Listed("names of columns", '["age", "sex"]', different=True, each=ColumnName())
 _MISSING = "(missing)"
@@ -253,9 +253,9 @@ def _cuts(words: str, bins: dict[str, list[Any]]) -> Listed:
 
 
 def _check_places(name: str, places: int) -> None:
-    if places > MOST_PLACES:
+    if places > MAX_PLACES:
         raise bad_parameter(
-            f"the values of {name}", f"at most {MOST_PLACES:,}", f"{places:,}",
+            f"the values of {name}", f"at most {MAX_PLACES:,}", f"{places:,}",
             fix="group them into fewer, for example with bins, or leave the column out",
         )  # fmt: skip
 
@@ -338,10 +338,10 @@ def read_tree(levels: Sequence[str], tree: TreeGiven) -> PublicTree:
     lines = list(dict.fromkeys(_lines(levels, tree)))
     if not lines:
         raise _not_a_tree("a tree with at least one value", tree)
-    if len(lines) > MOST_PLACES:
+    if len(lines) > MAX_PLACES:
         raise bad_parameter(
             "tree",
-            f"one with at most {MOST_PLACES:,} values",
+            f"one with at most {MAX_PLACES:,} values",
             f"{len(lines):,}",
             fix="leave out its lowest level",
         )

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 #: The columns of a table, in any order; one name for a table of one column.
 TableName: TypeAlias = "str | tuple[str, ...] | list[str]"
 
-_MOST_AXES = 32
+_MAX_AXES = 32
 _SHOWN: dict[str, str] = {
     "nonnegative": "no count is below 0: each table is moved to the nearest one with the same total; small "
     "cells are too large and large ones too small on average, and tables no longer agree",
@@ -294,7 +294,7 @@ class CrossTables(Content):
 def _whole_numbers(document: Any) -> NDArray[Any]:
     """Read an array of whole numbers; raises ``ValueError`` where something else is in it."""
     numbers = np.array(document, dtype=object)
-    if numbers.ndim > _MOST_AXES or any(type(one) is not int for one in numbers.flat):
+    if numbers.ndim > _MAX_AXES or any(type(one) is not int for one in numbers.flat):
         raise ValueError("not whole numbers")
     within = all(-(2**63) <= one < 2**63 for one in numbers.flat)
     return numbers.astype(np.int64) if within else numbers
@@ -327,7 +327,7 @@ class TableViews(Mapping[TableName, AnswerTable]):
 
 
 _LISTED = 40
-_MOST = 12  # figures, if none is named
+_MAX_FIGURES = 12  # figures, if none is named
 
 
 def table_words(names: tuple[str, ...]) -> str:
@@ -403,7 +403,7 @@ def cross_figures(tables: CrossTables, table: TableName | None) -> tuple[Figure,
         tables_by_words = {table_words(tuple(tables.axes[i].name for i in one)): one for one in sets}
         columns = tables_by_words.get(table) if isinstance(table, str) else None
         return (_figure(tables, list(columns) if columns else tables.columns_of(table)),)
-    return tuple(_figure(tables, list(one)) for one in list(sets)[:_MOST] if one or len(sets) == 1)
+    return tuple(_figure(tables, list(one)) for one in list(sets)[:_MAX_FIGURES] if one or len(sets) == 1)
 
 
 def _figure(tables: CrossTables, columns: list[int]) -> Figure:

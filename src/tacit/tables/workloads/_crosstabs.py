@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 Aim = Literal["largest", "sum"]
 
 
-MOST_CELLS = 4_000_000
-_MOST_COLUMNS = 12  # with more than one place, in one table
-_MOST_APART = 10**12  # weights
-MOST_TABLES = 20_000
+MAX_CELLS = 4_000_000
+_MAX_COLUMNS = 12  # with more than one place, in one table
+_MAX_RATIO = 10**12  # weights
+MAX_TABLES = 20_000
 _FORECAST = 40  # tables that a plan lists one by one
 
 #: One number for all tables, or one for each.
@@ -105,7 +105,7 @@ def cross_design(
     _check_cells(axes, column_sets)
     weights_by_table = _per_table(weights, names, column_sets, "weights")
     each = tuple(weights_by_table.get(one, Fraction(1)) for one in column_sets)
-    _check_apart("weights", each, _MOST_APART)
+    _check_apart("weights", each, _MAX_RATIO)
     return CrossDesign(rows, axes, column_sets, each, aim, missing)
 
 
@@ -218,7 +218,7 @@ class CrossDesign:
             raise bad_parameter("within", "an error for at least one table", within, fix=Set(within=50))
         widest = max(tolerances.values())
         allowed = [tolerances.get(one, widest) for one in self.tables]
-        _check_apart("within", allowed, math.isqrt(_MOST_APART))
+        _check_apart("within", allowed, math.isqrt(_MAX_RATIO))
         return allowed
 
     def _work(self) -> CrossWorkload:
@@ -391,10 +391,10 @@ def _per_table(
 
 
 def _check_number(tables: int) -> None:
-    if tables > MOST_TABLES:
+    if tables > MAX_TABLES:
         raise TacitError(
             "question-too-large",
-            f"these are {tables:,} tables, and at most {MOST_TABLES:,} are allowed",
+            f"these are {tables:,} tables, and at most {MAX_TABLES:,} are allowed",
             why="every table is measured and stored",
             fix=Either(Set(up_to=2), Set(tables=[("age", "sex")])),
         )
@@ -412,18 +412,18 @@ def _check_apart(word: str, numbers: Sequence[Fraction], max_ratio: int) -> None
 
 def _check_cells(axes: Sequence[Axis], tables: Sequence[ColumnSet]) -> None:
     max_columns = max(sum(axes[i].size > 1 for i in one) for one in tables)
-    if max_columns > _MOST_COLUMNS:
+    if max_columns > _MAX_COLUMNS:
         raise TacitError(
             "question-too-large",
-            f"a table has {max_columns} columns, and at most {_MOST_COLUMNS} are allowed",
+            f"a table has {max_columns} columns, and at most {_MAX_COLUMNS} are allowed",
             why="a table is rebuilt from all sets of its columns",
             fix=Set(up_to=2),
         )
     cells = sum(math.prod(axes[i].size for i in one) for one in tables)
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise TacitError(
             "question-too-large",
-            f"the tables have {cells:,} cells, and at most {MOST_CELLS:,} are allowed",
+            f"the tables have {cells:,} cells, and at most {MAX_CELLS:,} are allowed",
             why="every cell is measured and stored, empty ones too",
             fix=Either(Set(up_to=2), Set(bins={axes[0].name: 5})),
         )

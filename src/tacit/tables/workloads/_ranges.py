@@ -21,7 +21,7 @@ from tacit.mechanisms import StrategyNoise, weighted_half_widths
 from tacit.parameters import Listed
 from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
 from tacit.tables.planning._pricing import goal_within
-from tacit.tables.questions._keys import most_cells
+from tacit.tables.questions._keys import cell_limit
 from tacit.tables.questions._rows_questions import read_rows, rows_document
 from tacit.tables.reading._captions import counted_in_words
 from tacit.tables.workloads._axes import in_order, read_axes
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from tacit.tables.workloads._axes import Axis
     from tacit.tables.workloads._coded_rows import CountedQuestion
 
-_MOST_GIVEN = 10_000  # ranges
-_MOST_APART = 10**9  # weights
+_MAX_RANGES = 10_000  # ranges
+_MAX_RATIO = 10**9  # weights
 _HUGE = 2**64  # a weight beyond which all are divided by the largest
 _LONG = 400  # cuts that fit into one expression
 #: The ends of ranges, or their ends with how much the error of each matters.
@@ -119,7 +119,7 @@ def _design(rows: Rows, asks: str, column: str, arguments: dict[str, Any]) -> Ra
         missing=False,
     )
     axis = _ordered(axes[0], values)
-    max_cells = most_cells(MOST_CELLS)
+    max_cells = cell_limit(MOST_CELLS)
     if axis.size > max_cells:
         raise TacitError(
             "question-too-large",
@@ -140,11 +140,11 @@ def _design(rows: Rows, asks: str, column: str, arguments: dict[str, Any]) -> Ra
 
 def _check_given(ranges: list[list[Any]]) -> None:
     """Refuse no ranges, too many of them, and weights that are not positive or too far apart."""
-    Listed("pairs of a low and a high end", "None", most=_MOST_GIVEN).read("ranges", ranges)
+    Listed("pairs of a low and a high end", "None", most=_MAX_RANGES).read("ranges", ranges)
     weights = [read_fraction(weight) for _, _, weight in ranges]
-    if min(weights) <= 0 or max(weights) > _MOST_APART * min(weights):
+    if min(weights) <= 0 or max(weights) > _MAX_RATIO * min(weights):
         raise bad_parameter(
-            "the weights of ranges", f"positive, and at most a factor of {_MOST_APART:,} apart",
+            "the weights of ranges", f"positive, and at most a factor of {_MAX_RATIO:,} apart",
             f"{float(min(weights)):g} and {float(max(weights)):g}", fix="leave out ranges that matter less",
         )  # fmt: skip
 

@@ -195,7 +195,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "GET", "/datasets/{dataset}/days", _GRANTED, _datasets.show_days, page="curation/days.html",
-        summary="Show which days of a stream have come in, and its series",
+        summary="Show which days of a stream have arrived, and its series",
     ),
     Operation(
         "POST", "/datasets/{dataset}/days", _CURATES, _datasets.take_days, body=_datasets.DaysTaken,

@@ -31,7 +31,7 @@ from tacit.service.curation._amounts import (
 from tacit.service.curation._declaration import insert_policy
 from tacit.service.curation._policies import policy_changes
 from tacit.service.curation._roles import analysts_of, changed_meanwhile, names_of, needs_role, roles_now
-from tacit.service.runner import came_in, now, rung_after
+from tacit.service.runner import last_arrived_day, now, rung_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -301,13 +301,13 @@ class DaysTaken(Body):
 
 
 def show_days(call: ServiceCall) -> dict[str, Any]:
-    """Show the days of a stream, which have come in, and the series that this person may see.
+    """Show the days of a stream, which have arrived, and the series that this person may see.
 
     Guarantee: nothing here depends on the rows, nor on how long anything took.
     """
     open_dataset = _opened(call)
     dataset: Any = open_dataset.dataset
-    horizon, last_day = dataset.horizon, came_in(call.service, open_dataset)
+    horizon, last_day = dataset.horizon, last_arrived_day(call.service, open_dataset)
     number = horizon.number(last_day) if last_day else 0
     return {
         "dataset": open_dataset.name,
@@ -327,7 +327,7 @@ def show_days(call: ServiceCall) -> dict[str, Any]:
 
 
 async def take_days(call: ServiceCall) -> Answer:
-    """Take in the rows of all days up to one; they count as come in from a public time on.
+    """Take in the rows of all days up to one; they count as arrived from a public time on.
 
     The answer is for the curator alone. When others see the days is a rung of a ladder that starts at the
     request: how long reading took shows at most by which rung it was done.

@@ -124,7 +124,7 @@ class PlanCache:
 
         A repeated question then needs no planning.
         """
-        key = _shelf_key(dataset, ask, person)
+        key = _cache_key(dataset, ask, person)
         plan_hash = self._hashes.get(key)
         if plan_hash is None:
             whose = key[0]
@@ -139,7 +139,7 @@ class PlanCache:
 
     def plan(self, dataset: OpenDataset, ask: dict[str, Any], person: str = "") -> KeptPlan:
         """Return the plan of a question; refusals are not kept."""
-        key = _shelf_key(dataset, ask, person)
+        key = _cache_key(dataset, ask, person)
         kept_plan = self._plans.get(key)
         if kept_plan is None:
             plan = plan_of(dataset.dataset, ask)
@@ -152,16 +152,16 @@ class PlanCache:
         return kept_plan
 
 
-def _shelf_key(dataset: OpenDataset, ask: dict[str, Any], person: str) -> tuple[str, str, int, str]:
+def _cache_key(dataset: OpenDataset, ask: dict[str, Any], person: str) -> tuple[str, str, int, str]:
     """Return under which key a plan is kept: for everybody, or for one person."""
     return "" if dataset.policy.get("shows_stored") else person, dataset.name, dataset.number, ask_key(ask)
 
 
 def plan_cache(service: Service) -> PlanCache:
     """Return the cache of a service in this process."""
-    cache: PlanCache | None = getattr(service, "plan_shelf", None)
+    cache: PlanCache | None = getattr(service, "cached_plans", None)
     if cache is None:
-        cache = service.plan_shelf = PlanCache()  # type: ignore[attr-defined]
+        cache = service.cached_plans = PlanCache()  # type: ignore[attr-defined]
     return cache
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.service.runner._admission import check_work, lag_of
-from tacit.service.runner._arrivals import came_in
+from tacit.service.runner._arrivals import last_arrived_day
 from tacit.service.runner._clock import Slot, WallClock, boundary_after, now, rung_after, use_clock
 from tacit.service.runner._dataset_process import start_process, start_thread
 from tacit.service.runner._queries import QUERY_OPERATIONS, QueryBody
@@ -43,13 +43,13 @@ __all__ = [
     "Slot",
     "WallClock",
     "boundary_after",
-    "came_in",
     "check_work",
     "csv_bytes",
     "has_columns",
     "json_bytes",
     "keep_stored",
     "lag_of",
+    "last_arrived_day",
     "now",
     "parquet_bytes",
     "release_words",

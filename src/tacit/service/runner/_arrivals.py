@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tacit.service._settings import ListedSource, ServiceSettings
 
 
-def came_in(service: Service, dataset: OpenDataset) -> str:
-    """Return the last day that has come in, as text; empty for none."""
+def last_arrived_day(service: Service, dataset: OpenDataset) -> str:
+    """Return the last day that has arrived, as text; empty for none."""
     row = service.database.row(
         "SELECT MAX(through) AS last FROM days WHERE dataset = ? AND version = ? AND shown_from <= ?",
         dataset.name, dataset.dataset.version, now(),
@@ -35,7 +35,7 @@ def came_in(service: Service, dataset: OpenDataset) -> str:
 
 
 def files_before(service: Service, dataset: str, version: int) -> dict[str, str]:
-    """Return the digests of the files of days that have come in, by day; for the process of the data alone.
+    """Return the digests of the files of days that have arrived, by day; for the process of the data alone.
 
     A backup has no rows, and another machine has a folder of its own: days are taken in again there.
     """
@@ -45,9 +45,9 @@ def files_before(service: Service, dataset: str, version: int) -> dict[str, str]
     return {day: digest for row in rows for day, digest in json.loads(row["files"]).items()}
 
 
-def check_came_in(service: Service, open_dataset: OpenDataset, day: str) -> None:
-    """Refuse a day that has not come in, and a question for a series that names no day."""
-    last_day = came_in(service, open_dataset)
+def check_arrived(service: Service, open_dataset: OpenDataset, day: str) -> None:
+    """Refuse a day that has not arrived, and a question for a series that names no day."""
+    last_day = last_arrived_day(service, open_dataset)
     dataset: Any = open_dataset.dataset
     if day and day <= last_day:
         return
@@ -60,9 +60,9 @@ def check_came_in(service: Service, open_dataset: OpenDataset, day: str) -> None
         )
     raise TacitError(
         "day-missing",
-        f"the last day that has come in is {last_day}"
+        f"the last day that has arrived is {last_day}"
         if last_day
-        else "no day of this stream has come in yet",
+        else "no day of this stream has arrived yet",
         why="a running total needs its own day and all days before it; nothing was charged",
         fix=Either(Say(f"ask for days up to {last_day}"), Say("wait until the curator has taken the day in"))
         if last_day

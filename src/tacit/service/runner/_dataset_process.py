@@ -69,7 +69,7 @@ def describe_source(settings: ServiceSettings, name: object) -> dict[str, Any]:
 
     source = listed_source(settings, name)
     places = _places(source, source.name) if source.kind != "stream" else _first_place(source)
-    if not places:  # no day has come in yet
+    if not places:  # no day has arrived yet
         return {"source": source.name, "kind": source.kind, "tables": {source.name: []}}
     engine = open_engine({table: SourceTable(place, None) for table, place in places.items()}, key=0)
     tables: dict[str, list[dict[str, str]]] = {}
@@ -203,7 +203,7 @@ class DrawTask:
 
 @dataclass(frozen=True, slots=True)
 class DaysTask:
-    """Days of a stream that are to be taken in: for which job, up to which day, and what came in before."""
+    """Days of a stream that are to be taken in: for which job, up to which day, what had arrived before."""
 
     job: str
     through: str
@@ -315,7 +315,7 @@ def _serve(connection: Connection, settings: ServiceSettings, opening: Opening, 
     speaker = Speaker(connection)
     with (
         ThreadPoolExecutor(opening.width, thread_name_prefix="draw") as pool,
-        ThreadPoolExecutor(1, thread_name_prefix="days") as beside,  # no draw waits for days that come in
+        ThreadPoolExecutor(1, thread_name_prefix="days") as beside,  # no draw waits for days that arrive
     ):
         while (task := connection.recv()) is not None:
             if isinstance(task, DaysTask):
@@ -358,7 +358,7 @@ def _take(speaker: Speaker, settings: ServiceSettings, dataset: OpenDataset, tas
     try:
         speaker.say(kind, (task.job, message))
     except (OSError, ValueError):
-        return  # the runner has gone; what came in stays
+        return  # the runner has gone; what arrived stays
 
 
 def draw(dataset: OpenDataset, task: DrawTask) -> DrawOutcome:

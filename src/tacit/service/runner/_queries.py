@@ -28,7 +28,7 @@ from tacit.service._times import new_id, now_text
 from tacit.service.access import SESSION_COOKIE, cursor_of, identify
 from tacit.service.plans import AskBody, digest_of_ask, own_account, plan_cache, read_ask
 from tacit.service.runner._admission import check_work, lag_of
-from tacit.service.runner._arrivals import check_came_in
+from tacit.service.runner._arrivals import check_arrived
 from tacit.service.runner._clock import boundary_after, now
 from tacit.service.runner._recovery import keep_stored
 from tacit.service.runner._release_documents import document_of, may_see, stored_answer
@@ -77,7 +77,7 @@ def shown_state(row: ServiceRow) -> str:
     return state
 
 
-def looked_at(database: Database, row: ServiceRow) -> ServiceRow:
+def current_query(database: Database, row: ServiceRow) -> ServiceRow:
     """Return a query as it is now; one that is still running when its answer is due has failed."""
     due = row["answer_at"] is not None and now() >= float(row["answer_at"])
     if row["state"] != "running" or not due:
@@ -336,7 +336,7 @@ def post_query(call: ServiceCall) -> Any:
     check_paused(dataset.paused)
     purpose = purpose_of(account, body.purpose)
     if plan.instalments is not None:
-        check_came_in(service, dataset, day)
+        check_arrived(service, dataset, day)
     elif _kept_elsewhere(service, dataset, plan, str(account["name"]), person):
         return stored_answer(call, str(account["name"]), plan.hash)
     work = check_work(service.settings, lag_of(dataset.policy, service.settings), plan)
@@ -417,7 +417,7 @@ def _same(call: ServiceCall, row: ServiceRow, plan: str, series: str) -> Answer:
             why="a key belongs to one question; the same question sent again gets the same query",
             fix="give every question its own key",
         )
-    return _accepted(call, looked_at(call.service.database, row))
+    return _accepted(call, current_query(call.service.database, row))
 
 
 def _accepted(call: ServiceCall, row: ServiceRow) -> Answer:
@@ -477,7 +477,7 @@ def query_row(call: ServiceCall) -> ServiceRow:
     row = call.service.database.row("SELECT * FROM queries WHERE id = ?", call.path["query"])
     if row is None or not may_see(call, row):
         raise not_found()
-    return looked_at(call.service.database, row)
+    return current_query(call.service.database, row)
 
 
 def get_query(call: ServiceCall) -> Answer:
@@ -562,7 +562,7 @@ def cancel_query(call: ServiceCall) -> Answer:
 def list_queries(call: ServiceCall) -> dict[str, Any]:
     """Return the caller's queries and those of datasets that the caller oversees, newest first."""
     rows, following = read_page(call, "queries")
-    documents = [listed_query(call, looked_at(call.service.database, row)) for row in rows]
+    documents = [listed_query(call, current_query(call.service.database, row)) for row in rows]
     return {"queries": documents, "next": following, "dataset": call.query.get("dataset", "")}
 
 

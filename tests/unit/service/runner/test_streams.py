@@ -1,4 +1,4 @@
-"""Streams in a service: days come in at public times, a series is charged once and drawn day by day."""
+"""Streams in a service: days arrive at public times, a series is charged once and drawn day by day."""
 
 from __future__ import annotations
 
@@ -615,7 +615,7 @@ def test_the_pages_of_a_stream(place):
     assert "Days and series" in browser.get("/datasets/clinic").text
     page = browser.get("/datasets/flu/days")
     assert page.status_code == 200
-    assert "No day has come in yet" in page.text
+    assert "No day has arrived yet" in page.text
     assert (findings(page.text), check_forms(page.text)) == ([], [])
     sent = browser.post("/datasets/flu/days", through=day(1))
     assert sent.status_code == 303
@@ -737,14 +737,14 @@ def test_a_retry_is_known_although_another_version_of_tacit_planned_the_question
     with place.service.database.change() as change:
         change.run("UPDATE queries SET plan = 'older'")
         change.run("UPDATE releases SET plan = 'older'")
-    place.service.plan_shelf = PlanCache()
+    place.service.cached_plans = PlanCache()
     asked = ask(place, 1, "ben", key="k")
     assert asked.status_code == 202, asked.text
     assert ask(place, 1, "ben", key="k").json()["query"] == asked.json()["query"]
     place.drawing.answer()
     query = place.get(f"/queries/{asked.json()['query']}", "ben").json()
     assert ask(place, 1, "ben").json()["release"] == query["release"]
-    place.service.plan_shelf = PlanCache()
+    place.service.cached_plans = PlanCache()
     assert ask(place, 1, "ben").json()["release"] == query["release"]
 
 

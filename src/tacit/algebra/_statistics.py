@@ -295,7 +295,9 @@ class EvenBins:
         """The candidates."""
         step = rational("step", self.width)
         start = rational("first", self.first, zero=True, negative=True)
-        return tuple(float(start + i * step) for i in range(self.size))
+        whole = math.lcm(start.denominator, step.denominator)
+        at, width = int(start * whole), int(step * whole)
+        return tuple((at + i * width) / whole for i in range(self.size))  # rounded once, as a fraction is
 
 
 @dataclass(frozen=True, slots=True)

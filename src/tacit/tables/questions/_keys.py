@@ -242,7 +242,7 @@ def read_column_keys(column: str, keys: object) -> tuple[object, ...]:
 
 def listed_order(column: str, values: object, keys: tuple[object, ...]) -> tuple[object, ...]:
     """Return keys in the order in which a list has them; nothing if that is their own order, or for a set."""
-    if not isinstance(values, Sequence):
+    if not isinstance(values, Sequence) or list(values) == list(keys):
         return ()
     order = tuple(_read_key(column, one) for one in values)
     return () if order == keys else order

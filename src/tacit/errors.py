@@ -230,9 +230,9 @@ def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: F
     'epsilon must be a positive finite number, got -1'
     """
     try:
-        shown = repr(got)
+        text = repr(got)
     except ValueError:  # Python refuses to write out whole numbers of thousands of digits
-        shown = "a number too long to show"
-    if len(shown) > 80:
-        shown = shown[:77] + "..."
-    return TacitError("bad-parameter", f"{name} must be {must_be}, got {shown}", why=why, fix=fix)
+        text = "a number too long to show"
+    if len(text) > 80:
+        text = text[:77] + "..."
+    return TacitError("bad-parameter", f"{name} must be {must_be}, got {text}", why=why, fix=fix)

@@ -98,9 +98,9 @@ class Set:
     @classmethod
     def at_most(cls, **values: object) -> Set:
         """Name the largest values that would be accepted."""
-        made = cls(**values)
-        object.__setattr__(made, "upper", True)
-        return made
+        fix = cls(**values)
+        object.__setattr__(fix, "upper", True)
+        return fix
 
     def __str__(self) -> str:
         text = ", ".join(f"{name}={_literal(value)}" for name, value in self.values.items())
@@ -151,8 +151,8 @@ class Declare:
 
 def more_names(names: Sequence[str]) -> str:
     """Say how many names a list leaves out."""
-    left = len(names) - MOST_NAMES
-    return f" and {left:,} more" if left > 0 else ""
+    more = len(names) - MOST_NAMES
+    return f" and {more:,} more" if more > 0 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ class Choose:
     close: str = ""
 
     def __str__(self) -> str:
-        listed = f"one of: {', '.join(self.names[:MOST_NAMES])}" + more_names(self.names)
-        return f"did you mean {self.close}? {listed}" if self.close else listed
+        names = f"one of: {', '.join(self.names[:MOST_NAMES])}" + more_names(self.names)
+        return f"did you mean {self.close}? {names}" if self.close else names
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +225,8 @@ def to_json(fix: Fix) -> dict[str, object]:
         case Code(python):
             return {"fix": "code", "python": python}
         case Set(values, upper):
-            named = {name: _plain(value) for name, value in values.items()}
-            return {"fix": "set", "values": named, **({"at_most": True} if upper else {})}
+            fields = {name: _plain(value) for name, value in values.items()}
+            return {"fix": "set", "values": fields, **({"at_most": True} if upper else {})}
         case Declare(fact, value, column, example):
             return {
                 "fix": "declare",
@@ -263,8 +263,8 @@ def from_json(document: Any) -> Fix:
         case {"fix": "code", "python": str(python)}:
             return Code(python)
         case {"fix": "set", "values": {**values}} if _are_parameters(values):
-            made = Set.at_most if document.get("at_most") is True else Set
-            return made(**_named(values))
+            build = Set.at_most if document.get("at_most") is True else Set
+            return build(**_named(values))
         case {"fix": "declare", "fact": fact, "column": str(column), "value": value} if fact in _FACTS:
             pair = tuple(value) if fact in {"bounds", "public"} and isinstance(value, list) else value
             return Declare(fact, pair, column=column, example=document.get("example") is not False)

@@ -87,6 +87,6 @@ def _show(label: str | Callable[[], str], share: Callable[[], float] | None, don
         while not done.wait(_STEP):
             if not isinstance(label, str):
                 bar.update(task, description=label())
-            known = share() if share is not None else -1.0
-            if known >= 0:
-                bar.update(task, total=1.0, completed=min(known, 1.0))
+            fraction = share() if share is not None else -1.0
+            if fraction >= 0:
+                bar.update(task, total=1.0, completed=min(fraction, 1.0))

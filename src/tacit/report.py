@@ -81,11 +81,11 @@ class Report:
 
     def text(self, width: int | None = None) -> str:
         """Return the report as plain text, with long sentences wrapped; ``width`` also wraps tables."""
-        most = min(_WIDTH, width or _WIDTH)
-        parts = [self.title, "=" * min(len(self.title), most)]
-        parts += [textwrap.fill(line, most) for line in self.lead]
+        max_width = min(_WIDTH, width or _WIDTH)
+        parts = [self.title, "=" * min(len(self.title), max_width)]
+        parts += [textwrap.fill(line, max_width) for line in self.lead]
         parts += ["\n" + table.text(width) for table in self.tables]
-        parts += ["\n" + textwrap.fill(note, most) for note in self.notes]
+        parts += ["\n" + textwrap.fill(note, max_width) for note in self.notes]
         return "\n".join(parts)
 
     def html(self) -> str:
@@ -103,12 +103,12 @@ class Report:
         parts: list[RenderableType] = [Text(self.title, style="bold")]
         parts += [Text(line) for line in self.lead]
         for table in self.tables:
-            drawn = Table(box=None, header_style="dim", pad_edge=False, title_justify="left")
+            rich_table = Table(box=None, header_style="dim", pad_edge=False, title_justify="left")
             for cell in table.header:
-                drawn.add_column(Text(cell), overflow="fold")
+                rich_table.add_column(Text(cell), overflow="fold")
             for row in table.rows:
-                drawn.add_row(*(Text(cell) for cell in row))
-            parts += [Text(""), *([Text(table.title, style="bold")] if table.title else []), drawn]
+                rich_table.add_row(*(Text(cell) for cell in row))
+            parts += [Text(""), *([Text(table.title, style="bold")] if table.title else []), rich_table]
         parts += [Text("\n" + note, style="dim") for note in self.notes]
         return Group(*parts)
 

@@ -168,8 +168,8 @@ def check_local(parts: Parts) -> None:
             case GroupLoss(_, inner):
                 check_local(inner)
             case BestOfLoss(_, _, candidates):
-                for one in candidates:
-                    check_local(one)
+                for candidate in candidates:
+                    check_local(candidate)
 
 
 def holds_between_values(parts: Parts) -> bool:
@@ -222,7 +222,7 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
             for branch in branches:
                 check(branch, adjacency)
         case BestOfLoss(runs, _, candidates):
-            if runs == "poisson" and any(charge(one).delta for one in candidates):
+            if runs == "poisson" and any(charge(candidate).delta for candidate in candidates):
                 raise TacitError(
                     "no-guarantee",
                     "a Poisson number of runs needs candidates without a delta",
@@ -230,8 +230,8 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
                     "not define it",
                     fix=Set(law="logarithmic"),
                 )
-            for one in candidates:
-                check(one, adjacency)
+            for candidate in candidates:
+                check(candidate, adjacency)
         case ShuffledLoss() | ShuffledResponseLoss() if adjacency != REPLACE:
             raise TacitError(
                 "no-guarantee",

@@ -141,13 +141,13 @@ class Spend:
         exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
         mass = rational("delta", delta, zero=True)
         Probability(instead=1e-6).read("delta", delta)
-        known = None if rho is None else on_grid(rational("rho", rho, zero=True))
+        upper = None if rho is None else on_grid(rational("rho", rho, zero=True))
         if exact is not None:
             implied = pure_rho(exact)
-            known = implied if known is None else min(known, implied)
+            upper = implied if upper is None else min(upper, implied)
         object.__setattr__(self, "epsilon", exact)
         object.__setattr__(self, "delta", min(Fraction(1), on_grid(mass)))
-        object.__setattr__(self, "rho", known)
+        object.__setattr__(self, "rho", upper)
         object.__setattr__(self, "curve", _checked_curve(curve) if curve else ())
 
     def divergence(self, order: Fraction) -> Fraction | None:
@@ -158,8 +158,8 @@ class Spend:
         >>> Spend(rho=0.1, curve=[(4, 0.25)]).divergence(Fraction(4)), Spend(rho=0.1).divergence(Fraction(4))
         (Fraction(1, 4), Fraction(2, 5))
         """
-        for known, value in self.curve:
-            if known == order and value is not None:
+        for listed_order, value in self.curve:
+            if listed_order == order and value is not None:
                 return value
         if self.rho is None:
             return None
@@ -177,14 +177,14 @@ class Spend:
         return f"Spend({text}{', ' if text else ''}curve=[{points}])"
 
     def __str__(self) -> str:
-        given = {"epsilon": self.epsilon, "rho": self.rho if self.epsilon is None else None}
+        parts = {"epsilon": self.epsilon, "rho": self.rho if self.epsilon is None else None}
         if self.epsilon is None and self.rho is None:
-            known = [(order, value) for order, value in self.curve if value is not None]
-            if not known:
+            points = [(order, value) for order, value in self.curve if value is not None]
+            if not points:
                 return "an unlimited loss"
-            given = {f"Renyi divergence of order {float(order):g}:": value for order, value in known[:1]}
-        given["delta"] = self.delta
-        return ", ".join(f"{name} {float(value):.6g}" for name, value in given.items() if value) or "nothing"
+            parts = {f"Renyi divergence of order {float(order):g}:": value for order, value in points[:1]}
+        parts["delta"] = self.delta
+        return ", ".join(f"{name} {float(value):.6g}" for name, value in parts.items() if value) or "nothing"
 
     def to_json(self) -> Json:
         """Return the spend as JSON data, exact and readable by every later version."""
@@ -241,5 +241,5 @@ def _read_three(kind: str, data: object) -> tuple[Fraction | None, Fraction, Fra
 
 
 def _fields(epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> str:
-    given = {"epsilon": epsilon, "delta": delta or None, "rho": rho}
-    return ", ".join(f"{name}={shown(value)}" for name, value in given.items() if value is not None)
+    fields = {"epsilon": epsilon, "delta": delta or None, "rho": rho}
+    return ", ".join(f"{name}={shown(value)}" for name, value in fields.items() if value is not None)

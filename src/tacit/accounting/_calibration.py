@@ -59,7 +59,7 @@ def calibrate(
         )
     target = Instance(Budget, "Budget(epsilon=1, delta=1e-6)").read("target", target)
 
-    wanted = _protection(target)
+    goal = _protection(target)
     low: tuple[float, float] | None = None  # (noise, protection) that does not fit
     high: tuple[float, float] | None = None  # (noise, protection) that fits
     noise = 1.0
@@ -70,15 +70,15 @@ def calibrate(
         if high is None:
             if noise > _MAX_NOISE:
                 raise _never()
-            noise *= min(max(wanted / at[1], 1.02**2 ** min(turn, 9)), 16.0) if at[1] else 16.0
+            noise *= min(max(goal / at[1], 1.02**2 ** min(turn, 9)), 16.0) if at[1] else 16.0
         elif low is None:
             if noise < 1 / _MAX_NOISE:
                 return noise
-            noise *= max(min(wanted / at[1], 0.98**2 ** min(turn, 9)), 1 / 16)
+            noise *= max(min(goal / at[1], 0.98**2 ** min(turn, 9)), 1 / 16)
         elif high[0] - low[0] <= _FINE * high[0]:
             break
         else:
-            noise = _between(low, high, wanted, turn)
+            noise = _between(low, high, goal, turn)
     assert high is not None  # noqa: S101 - the loop ends only with a noise that fits
     return _checked(cost_of, target, high[0])
 
@@ -145,11 +145,11 @@ class _Reached(NamedTuple):
 
 def _reached(cost: Cost, target: Budget) -> _Reached:
     """Return what the cost takes in the terms of the target: delta at its epsilon, epsilon, or rho."""
-    whole = charge(cost.parts)
+    upper = charge(cost.parts)
     if target.rho is not None:
-        return _Reached(None, target.delta, whole.rho)
+        return _Reached(None, target.delta, upper.rho)
     if target.delta == 0:
-        return _Reached(whole.epsilon, whole.delta, None)
+        return _Reached(upper.epsilon, upper.delta, None)
     return _Reached(target.epsilon, Fraction(cost.delta(epsilon=target.epsilon or 0)), None)
 
 
@@ -164,12 +164,12 @@ def _protection(reading: _Reached | Budget) -> float:
     return float(1 / reading.epsilon) if reading.epsilon else math.inf
 
 
-def _between(low: tuple[float, float], high: tuple[float, float], wanted: float, turn: int) -> float:
+def _between(low: tuple[float, float], high: tuple[float, float], goal: float, turn: int) -> float:
     """Return the next noise to try: by turns on either side of the straight line, sometimes the middle."""
     (a, at_a), (b, at_b) = low, high
     if turn % 5 == 4 or not (math.isfinite(at_b) and at_a < at_b):
         return math.sqrt(a) * math.sqrt(b) if a > 0 else b / 2
-    share = min(max((wanted - at_a) / (at_b - at_a), 0.0), 1.0)
+    share = min(max((goal - at_a) / (at_b - at_a), 0.0), 1.0)
     beside = _FINE / 3 if turn % 2 else -_FINE / 3
     return min(max((a + share * (b - a)) * (1 + beside), a * (1 + _FINE / 4)), b * (1 - _FINE / 4))
 
@@ -206,7 +206,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> Cost.zcdp(rho).fits(Budget(epsilon=1, delta=1e-6))
     True
     """
-    most = rho_cap(epsilon, delta)
-    rho = most * (1 - Fraction(1, 2**40))
-    read = not rho or Cost.zcdp(rho).fits(Budget(epsilon, delta))
-    return rho if read else most * (1 - Fraction(1, 2**20))
+    cap = rho_cap(epsilon, delta)
+    rho = cap * (1 - Fraction(1, 2**40))
+    fits = not rho or Cost.zcdp(rho).fits(Budget(epsilon, delta))
+    return rho if fits else cap * (1 - Fraction(1, 2**20))

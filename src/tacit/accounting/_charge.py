@@ -87,8 +87,8 @@ def mean_runs(runs: str, parameter: Fraction) -> Fraction:
             return 1 / parameter
         case _:
             low = log_down(1 / parameter)  # 0 where gamma is too near to 1
-            most = 1 / parameter  # since log(1 / gamma) >= 1 - gamma
-            return min(most, round_up((1 / parameter - 1) / low)) if low > 0 else most
+            upper = 1 / parameter  # since log(1 / gamma) >= 1 - gamma
+            return min(upper, round_up((1 / parameter - 1) / low)) if low > 0 else upper
 
 
 def gamma_for(runs: str, mean: Fraction) -> Fraction:
@@ -106,8 +106,8 @@ def gamma_for(runs: str, mean: Fraction) -> Fraction:
     low, high = -40.0, 0.0  # log of gamma; the mean falls as gamma grows
     for _ in range(100):
         middle = (low + high) / 2
-        found = math.expm1(-middle) / -middle
-        low, high = (low, middle) if found < target else (middle, high)
+        mean_at = math.expm1(-middle) / -middle
+        low, high = (low, middle) if mean_at < target else (middle, high)
     return Fraction(f"{math.exp((low + high) / 2):.6g}")
 
 
@@ -124,10 +124,10 @@ def largest_ratio(
         value = curve(order)
         if value is None:
             break
-        found = tail_power(runs) * ((1 - 1 / order) * value + hidden / order)
-        if best is not None and found > 2 * best:
+        total = tail_power(runs) * ((1 - 1 / order) * value + hidden / order)
+        if best is not None and total > 2 * best:
             break  # the first term only grows
-        best = found if best is None else min(best, found)
+        best = total if best is None else min(best, total)
     return best
 
 
@@ -141,8 +141,8 @@ def selected_epsilon(runs: str, parameter: Fraction, epsilon: Fraction) -> Fract
     """
     if runs != "poisson":
         return (1 + tail_power(runs)) * epsilon
-    near = exp_down(-epsilon)
-    return round_up(epsilon + parameter * (1 - near) / (1 + near))
+    small = exp_down(-epsilon)
+    return round_up(epsilon + parameter * (1 - small) / (1 + small))
 
 
 _TWO_PI_SQUARED = Fraction(19_739_208_802, 10**9)  # at or below 2 pi^2
@@ -185,16 +185,16 @@ def rounded_within(sigma: Fraction, shares: int, dimension: int) -> tuple[Fracti
     total = shares * sigma**2
     if total < 1:
         return None
-    least = total - Fraction(1, 12) - 1 / (72 * total)
-    spread = Fraction(math.isqrt(math.floor(least * 2**128)), 2**64)
+    min_variance = total - Fraction(1, 12) - 1 / (72 * total)
+    spread = Fraction(math.isqrt(math.floor(min_variance * 2**128)), 2**64)
     v = spread**2
     if v <= Fraction(1, 2) or v * v > total * (v - Fraction(1, 12)):
         return None
     far = exp_up(-_TWO_PI_SQUARED * total)
     root = (1 + total / v) / 2  # at or above the square root
-    most = root * (1 + 2 * far / (1 - far)) * (1 - 1 / (24 * v) + 1 / (640 * v * v))
-    own = max(Fraction(0), dimension * (1 - 1 / most))
-    leak = round_up(own, digits=3) + share_leak(sigma, shares, dimension)
+    ratio = root * (1 + 2 * far / (1 - far)) * (1 - 1 / (24 * v) + 1 / (640 * v * v))
+    own_leak = max(Fraction(0), dimension * (1 - 1 / ratio))
+    leak = round_up(own_leak, digits=3) + share_leak(sigma, shares, dimension)
     return None if leak >= 1 else (spread, leak)
 
 
@@ -215,10 +215,10 @@ def charge(parts: Parts) -> UpperCharge:
     rho: Fraction | None = _ZERO
     delta = _ZERO
     for law, times in parts:
-        one = _charge(law)
-        epsilon = None if epsilon is None or one.epsilon is None else epsilon + times * one.epsilon
-        rho = None if rho is None or one.rho is None else rho + times * one.rho
-        delta += times * one.delta
+        upper = _charge(law)
+        epsilon = None if epsilon is None or upper.epsilon is None else epsilon + times * upper.epsilon
+        rho = None if rho is None or upper.rho is None else rho + times * upper.rho
+        delta += times * upper.delta
     return UpperCharge(epsilon, min(delta, Fraction(1)), rho)
 
 
@@ -276,11 +276,11 @@ def _charge_compound(law: SampledLoss | GroupLoss | ParallelLoss | BestOfLoss) -
 
 def _charge_best(runs: str, parameter: Fraction, epsilon: Fraction | None, delta: Fraction) -> UpperCharge:
     """Select among runs: epsilon by the largest order, delta for each run; a finite epsilon has its rho."""
-    most = min(Fraction(1), mean_runs(runs, parameter) * delta)
+    delta_of_all = min(Fraction(1), mean_runs(runs, parameter) * delta)
     if epsilon is None:
-        return UpperCharge(None, most, None)
+        return UpperCharge(None, delta_of_all, None)
     best = selected_epsilon(runs, parameter, epsilon)
-    return UpperCharge(best, most, pure_rho(best))
+    return UpperCharge(best, delta_of_all, pure_rho(best))
 
 
 def _largest(values: list[Fraction | None]) -> Fraction | None:
@@ -288,36 +288,36 @@ def _largest(values: list[Fraction | None]) -> Fraction | None:
     return max(finite) if len(finite) == len(values) else None
 
 
-def _charge_sampled(q: Fraction, whole: UpperCharge) -> UpperCharge:
+def _charge_sampled(q: Fraction, inner: UpperCharge) -> UpperCharge:
     """Sample a charge: (log(1 + q (e^epsilon - 1)), q delta), and never more rho than without the sample.
 
     If epsilon is infinite, the part that is rho-zCDP keeps its weight 1 - delta: a mixture of a pair with
     itself is no further apart than the pair, because Renyi divergence is quasi-convex.
     """
-    if whole.epsilon is None:
-        return whole
-    epsilon = sampled_epsilon(q, whole.epsilon)
+    if inner.epsilon is None:
+        return inner
+    epsilon = sampled_epsilon(q, inner.epsilon)
     rho = pure_rho(epsilon)
-    if whole.delta == 0 and whole.rho is not None:
-        rho = min(rho, whole.rho)
-    return UpperCharge(epsilon, q * whole.delta, rho)
+    if inner.delta == 0 and inner.rho is not None:
+        rho = min(rho, inner.rho)
+    return UpperCharge(epsilon, q * inner.delta, rho)
 
 
-def _charge_group(m: int, one: UpperCharge) -> UpperCharge:
+def _charge_group(m: int, upper: UpperCharge) -> UpperCharge:
     """Take m steps: m epsilon, m^2 rho (Bun and Steinke 2016) and delta (1 + e^epsilon + ...)."""
-    if one.delta == 0:
-        epsilon = None if one.epsilon is None else m * one.epsilon
-        known = [] if one.rho is None else [m * m * one.rho]
-        known += [] if epsilon is None else [pure_rho(epsilon)]
-        return UpperCharge(epsilon, _ZERO, min(known, default=None))
+    if upper.delta == 0:
+        epsilon = None if upper.epsilon is None else m * upper.epsilon
+        rhos = [] if upper.rho is None else [m * m * upper.rho]
+        rhos += [] if epsilon is None else [pure_rho(epsilon)]
+        return UpperCharge(epsilon, _ZERO, min(rhos, default=None))
     nothing = UpperCharge(None, Fraction(1), None)
-    if one.epsilon is None:
+    if upper.epsilon is None:
         return nothing
     try:
-        delta = one.delta * _geometric(m, one.epsilon)
+        delta = upper.delta * _geometric(m, upper.epsilon)
     except OverflowError:
         return nothing
-    return nothing if delta >= 1 else UpperCharge(m * one.epsilon, delta, pure_rho(m * one.epsilon))
+    return nothing if delta >= 1 else UpperCharge(m * upper.epsilon, delta, pure_rho(m * upper.epsilon))
 
 
 def _geometric(m: int, epsilon: Fraction) -> Fraction:

@@ -250,14 +250,15 @@ class Cost:
         True
         """
         spread, move = rational("sigma", sigma), rational("sensitivity", sensitivity)
-        found = rounded_within(
+        gaussian = rounded_within(
             spread, count("shares", shares, zero=False), count("dimension", dimension, zero=False)
         )
-        if found is None:
+        if gaussian is None:
             raise too_little_noise(spread)
-        wide, leak = found
+        wide_sigma, leak = gaussian
         return cls(
-            ((_laws.GaussianLoss(wide, move), 1), (_laws.ApproximateLoss(Fraction(0), leak), 1)), adjacency
+            ((_laws.GaussianLoss(wide_sigma, move), 1), (_laws.ApproximateLoss(Fraction(0), leak), 1)),
+            adjacency,
         )
 
     @classmethod
@@ -497,8 +498,8 @@ class Cost:
         """
         reports = count("n", n, zero=False)
         check_local(self.parts)
-        whole = charge(self.parts)
-        if whole.epsilon is None or whole.delta or not whole.epsilon:
+        upper = charge(self.parts)
+        if upper.epsilon is None or upper.delta or not upper.epsilon:
             raise TacitError(
                 "no-guarantee",
                 "only reports with a pure, finite and positive epsilon can be shuffled",
@@ -508,7 +509,7 @@ class Cost:
         response = self._response(categories)
         if response is not None:
             return Cost(((_laws.ShuffledResponseLoss(reports, *response), 1),), REPLACE)
-        return Cost(((_laws.ShuffledLoss(reports, whole.epsilon), 1),), REPLACE)
+        return Cost(((_laws.ShuffledLoss(reports, upper.epsilon), 1),), REPLACE)
 
     def _response(self, categories: SupportsIndex | None) -> tuple[Fraction, int] | None:
         """Return epsilon and answers of one randomized response; refuse other costs if answers are stated."""
@@ -570,11 +571,11 @@ class Cost:
         >>> (800 * Cost.gaussian(sigma=25, sensitivity=1)).fits(Budget(epsilon=7, delta=1e-7))
         True
         """
-        whole = charge(self.parts)
+        upper = charge(self.parts)
         if budget.rho is not None:
-            return whole.rho is not None and whole.rho <= budget.rho and whole.delta <= budget.delta
+            return upper.rho is not None and upper.rho <= budget.rho and upper.delta <= budget.delta
         assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
-        if whole.epsilon is not None and whole.epsilon <= budget.epsilon and whole.delta <= budget.delta:
+        if upper.epsilon is not None and upper.epsilon <= budget.epsilon and upper.delta <= budget.delta:
             return True
         if budget.delta == 0:
             return False
@@ -632,23 +633,23 @@ class Cost:
         mass = read_delta(delta)  # type: ignore[arg-type] # one of the two is given
         if mass == 0:
             exact = self._pure("epsilon at delta 0")
-            known = not _worst_case.has_group(self.parts)  # for a group, only an upper bound is known
-            return Bracket(float_down(exact) if known else 0.0, float_up(exact), "closed form")
+            is_exact = not _worst_case.has_group(self.parts)  # for a group, only an upper bound is known
+            return Bracket(float_down(exact) if is_exact else 0.0, float_up(exact), "closed form")
         return _worst_case.epsilon_bounds(self.parts, mass, lower=True)
 
     @property
     def rho(self) -> float:
         """The smallest known rho of zCDP, rounded up; refused if none is finite or if delta is not 0."""
-        whole = charge(self.parts)
-        if whole.rho is None or whole.delta:
+        upper = charge(self.parts)
+        if upper.rho is None or upper.delta:
             raise TacitError(
                 "no-guarantee",
-                f"this cost has no {'finite rho' if whole.rho is None else 'rho: its delta is not 0'}",
+                f"this cost has no {'finite rho' if upper.rho is None else 'rho: its delta is not 0'}",
                 why="rho bounds the Renyi divergence of every order and allows no exceptions, not even "
                 "unlikely ones",
                 fix=Code("cost.spend  # epsilon, delta and rho as a ledger charges them"),
             )
-        return float_up(whole.rho)
+        return float_up(upper.rho)
 
     @property
     def mu(self) -> float:
@@ -695,19 +696,19 @@ class Cost:
         """
         return _spend_at(self.parts, orders)
 
-    def _pure(self, asked: str) -> Fraction:
-        whole = charge(self.parts)
-        if whole.epsilon is None or whole.delta:
+    def _pure(self, reading: str) -> Fraction:
+        upper = charge(self.parts)
+        if upper.epsilon is None or upper.delta:
             raise TacitError(
                 "no-guarantee",
-                f"{asked} is not finite: this cost is not pure",
+                f"{reading} is not finite: this cost is not pure",
                 why="whatever epsilon you choose, a larger privacy loss has a small probability",
                 fix=Either(
                     Code("cost.epsilon(delta=1e-6)"),
                     Code("cost.loss_exceeds(1)  # the chance of a loss above 1"),
                 ),
             )
-        return whole.epsilon
+        return upper.epsilon
 
     # -- what it means
 
@@ -831,9 +832,9 @@ class Cost:
 
 @lru_cache(maxsize=4096)
 def _spend_at(parts: Parts, orders: tuple[Fraction, ...]) -> Spend:
-    whole = charge(parts)
+    upper = charge(parts)
     curve = [(order, _bounded(divergence_of_sum(parts, order))) for order in orders]
-    return Spend(_bounded(whole.epsilon), on_grid(whole.delta), _bounded(whole.rho), curve)
+    return Spend(_bounded(upper.epsilon), on_grid(upper.delta), _bounded(upper.rho), curve)
 
 
 def _mu2(parts: Parts) -> Fraction:

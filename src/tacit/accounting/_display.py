@@ -138,7 +138,7 @@ def _whole(parts: Parts, adjacency: str) -> str:
 
 def rows(cost: Cost) -> list[tuple[str, str]]:
     """Return the readings of the cost, line by line; those that do not exist are skipped."""
-    found = [("made of", repr(cost)), ("neighbours differ by", _ADJACENCY[cost.adjacency])]
+    lines = [("made of", repr(cost)), ("neighbours differ by", _ADJACENCY[cost.adjacency])]
     readings: dict[str, Callable[[], float]] = {
         "epsilon": lambda: cost.epsilon(delta=0),
         "odds move by at most": lambda: cost.odds,
@@ -148,10 +148,10 @@ def rows(cost: Cost) -> list[tuple[str, str]]:
     }
     for name, reading in readings.items():
         try:
-            found.append((name, f"{reading():.6g}"))
+            lines.append((name, f"{reading():.6g}"))
         except TacitError:
             continue
-    return found
+    return lines
 
 
 _ADJACENCY = {"add/remove": "one unit added or removed", "replace": "one unit's data replaced"}
@@ -187,9 +187,9 @@ def shown(value: Fraction) -> str:
     if value.denominator == 1 and value < 10**16:
         return str(value.numerator)
     try:
-        near = float(value)
+        number = float(value)
     except OverflowError:
-        near = math.inf
-    if math.isfinite(near) and Fraction(repr(near)) == value:
-        return repr(near)
+        number = math.inf
+    if math.isfinite(number) and Fraction(repr(number)) == value:
+        return repr(number)
     return repr(value)

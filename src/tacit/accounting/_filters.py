@@ -80,13 +80,13 @@ class OrderReading(NamedTuple):
     def total(self, sums: RenyiCurve) -> Fraction | None:
         """Return the average of the sums, one for each order; None if it is not finite."""
         total = Fraction(0)
-        for place, share in self.shares:
-            one = sums[place][1]
-            if one is None:
+        for index, share in self.shares:
+            divergence = sums[index][1]
+            if divergence is None:
                 return None
             if share == 1:
-                return one
-            total += share * one
+                return divergence
+            total += share * divergence
         return total
 
     def admits(self, sums: RenyiCurve) -> bool:
@@ -123,8 +123,8 @@ def mixture_of(orders: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction)
         ((place, Fraction(1)),) for place in (2, 3, 1, 0)
     ]  # the quickest and likeliest first
     averages.append(_gaussian_shares(orders, _decimal(epsilon), _NEAR.ln(_decimal(tail))))
-    found = [_reading(shares, orders, epsilon, tail) for shares in dict.fromkeys(averages)]
-    return Mixture(orders, tuple(reading for reading in found if reading.cap > 0))
+    readings = [_reading(shares, orders, epsilon, tail) for shares in dict.fromkeys(averages)]
+    return Mixture(orders, tuple(reading for reading in readings if reading.cap > 0))
 
 
 def readings_of(budget: Budget, sums: RenyiCurve) -> tuple[OrderReading, ...]:
@@ -146,11 +146,11 @@ def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail
     With t = 1 / (1 + sum of c/(a-1)) and t_a = t c/(a-1) for the shares c, the cap is
     ``epsilon - (sum of t_a log(t_a / (tail w_a)) + t log t) / t``.
     """
-    rest = 1 / sum((share / (orders[place] - 1) for place, share in shares), Fraction(1))
+    rest = 1 / sum((share / (orders[index] - 1) for index, share in shares), Fraction(1))
     price = -log_down(1 / rest)
-    for place, share in shares:
-        part = share / (orders[place] - 1)
-        price += part * log_up(rest * part / (tail * _WEIGHTS[place]))
+    for index, share in shares:
+        part = share / (orders[index] - 1)
+        price += part * log_up(rest * part / (tail * _WEIGHTS[index]))
     cap = epsilon - price
     return OrderReading(shares, round_down(cap) if cap > 0 else Fraction(0))
 
@@ -161,10 +161,10 @@ def _orders(epsilon: Decimal, log_tail: Decimal) -> tuple[Fraction, ...]:
     They are multiples of 1/2, 1/4, 1/8, ... as fine as they need to be to differ from each other and from 1.
     """
     best = _best_step(epsilon, log_tail)
-    wanted = [1 + Fraction(_NEAR.multiply(multiple, best)) for multiple in _ORDERS]
+    orders_wanted = [1 + Fraction(_NEAR.multiply(multiple, best)) for multiple in _ORDERS]
     grid = 1
     while True:
-        orders = [Fraction(1), *(Fraction(round(order * grid), grid) for order in wanted)]
+        orders = [Fraction(1), *(Fraction(round(order * grid), grid) for order in orders_wanted)]
         if all(low < high for low, high in pairwise(orders)):
             return tuple(orders[1:])
         grid *= 2
@@ -182,8 +182,8 @@ def _best_step(epsilon: Decimal, log_tail: Decimal) -> Decimal:
     at = allows(z)
     while factor > Decimal("1.0001"):
         for move in (factor, _NEAR.divide(Decimal(1), factor)):
-            while (there := allows(_NEAR.multiply(z, move))) > at:
-                z, at = _NEAR.multiply(z, move), there
+            while (value := allows(_NEAR.multiply(z, move))) > at:
+                z, at = _NEAR.multiply(z, move), value
         factor = _NEAR.sqrt(factor)
     return z
 
@@ -206,16 +206,16 @@ def _gaussian_shares(orders: Sequence[Fraction], epsilon: Decimal, log_tail: Dec
             reach = epsilon + x
             terms = [(log + z * (reach - (z + 1) * rho)).exp() for log, z in zip(logs, steps, strict=True)]
             parts = [z * term for z, term in zip(steps, terms, strict=True)]
-            first = sum((z * part for z, part in zip(steps, parts, strict=True)), Decimal(0))
+            mean_step = sum((z * part for z, part in zip(steps, parts, strict=True)), Decimal(0))
             second = sum((z * (z + 1) * part for z, part in zip(steps, parts, strict=True)), Decimal(0))
             back = (-x).exp()
             more = (sum(terms) + back).ln() / sum(
                 (1 + z) * part for z, part in zip(steps, parts, strict=True)
             )
             rho += more
-            x = max(Decimal(0), x - (sum(parts) - back - second * more) / (first + back))
-        whole = [round(1000 * part / sum(parts)) for part in parts]
-    return tuple((place, Fraction(one, sum(whole))) for place, one in enumerate(whole) if one)
+            x = max(Decimal(0), x - (sum(parts) - back - second * more) / (mean_step + back))
+        thousandths = [round(1000 * part / sum(parts)) for part in parts]
+    return tuple((place, Fraction(one, sum(thousandths))) for place, one in enumerate(thousandths) if one)
 
 
 def _decimal(x: Fraction) -> Decimal:
@@ -253,19 +253,19 @@ class Remaining:
 
     def __str__(self) -> str:
         if self.of is None:
-            known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+            numbers = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
             return (
-                ", ".join(f"{name} {rounded_down(value)}" for name, value in known.items() if value)
+                ", ".join(f"{name} {rounded_down(value)}" for name, value in numbers.items() if value)
                 or "nothing"
             )
-        name, left, whole = (
+        name, remaining, total = (
             ("epsilon", self.epsilon, self.of.epsilon)
             if self.of.rho is None
             else ("rho", self.rho, self.of.rho)
         )
-        if not left:  # a delta alone pays for no answer
-            return f"nothing of {name} {rounded_down(whole or _ZERO)}"
-        text = f"{name} {rounded_down(left)} of {rounded_down(whole or _ZERO)}"
+        if not remaining:  # a delta alone pays for no answer
+            return f"nothing of {name} {rounded_down(total or _ZERO)}"
+        text = f"{name} {rounded_down(remaining)} of {rounded_down(total or _ZERO)}"
         if not self.of.delta:
             return text
         return f"{text}; delta up to {rounded_down(self.delta)} of {rounded_down(self.of.delta)}"
@@ -290,8 +290,8 @@ def remaining_of(state: Filter) -> Remaining:
     if not state.within:  # a first charge took the whole budget
         return Remaining(_ZERO, _ZERO, None if budget.rho is None else _ZERO, budget)
     if budget.rho is not None:
-        left, epsilon = _of_rho(state, budget.rho)
-        return Remaining(epsilon, room(budget.delta, state.delta), left or _ZERO, budget)
+        rho_left, epsilon = _of_rho(state, budget.rho)
+        return Remaining(epsilon, room(budget.delta, state.delta), rho_left or _ZERO, budget)
     assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
     plain = _ZERO if state.epsilon is None else room(budget.epsilon, state.epsilon)
     if not budget.delta:
@@ -367,9 +367,9 @@ def _fitting(state: Filter, value: Fraction, charge: Callable[[Fraction], Spend]
 
 
 def _largest_epsilon(
-    slack: list[tuple[OrderReading, Fraction]], orders: list[Fraction], least: float
+    slack: list[tuple[OrderReading, Fraction]], orders: list[Fraction], lower: float
 ) -> float:
-    """Return about the largest pure epsilon above ``least`` that fits one of the readings (0: none).
+    """Return about the largest pure epsilon above ``lower`` that fits one of the readings (0: none).
 
     It is in floating point: the caller checks it. The slope of a divergence varies little, so false position
     (with the Illinois rule) takes few steps.
@@ -380,11 +380,11 @@ def _largest_epsilon(
     rooms = [([(place, float(share)) for place, share in of.shares], float(left)) for of, left in slack]
 
     def left_after(e: float) -> float:
-        near = math.log1p(math.exp(-e))
-        curve = [e + (math.log1p(math.exp(-(2 * z + 1) * e)) - near) / z for z in steps]
+        log_sum = math.log1p(math.exp(-e))
+        curve = [e + (math.log1p(math.exp(-(2 * z + 1) * e)) - log_sum) / z for z in steps]
         return max(left - sum(share * curve[place] for place, share in shares) for shares, left in rooms)
 
-    low, high = least, max(left + 0.7 / min(steps[place] for place, _ in shares) for shares, left in rooms)
+    low, high = lower, max(left + 0.7 / min(steps[place] for place, _ in shares) for shares, left in rooms)
     above, under = left_after(low), left_after(high)
     if above <= 0:
         return 0.0
@@ -392,13 +392,13 @@ def _largest_epsilon(
         if high - low <= 1e-12 * high:
             break
         middle = low + (high - low) * above / (above - under)
-        found = left_after(middle)
-        if not found:  # a large epsilon meets the cap to the last digit
+        slack_left = left_after(middle)
+        if not slack_left:  # a large epsilon meets the cap to the last digit
             return middle
-        if found > 0:
-            low, above, under = middle, found, under / 2
+        if slack_left > 0:
+            low, above, under = middle, slack_left, under / 2
         else:
-            high, under, above = middle, found, above / 2
+            high, under, above = middle, slack_left, above / 2
     return low
 
 
@@ -409,14 +409,14 @@ def count_of(state: Filter, spend: Spend) -> int:
     """Return how many such charges, one by one, still fit; at most 2^40."""
     if spend.epsilon == 0 and not spend.delta:  # charges of nothing
         return _MANY
-    one = _without_rounding(state, spend)
-    if (exactly := _of_sums(state, one)) is not None:
+    exact_spend = _without_rounding(state, spend)
+    if (exactly := _of_sums(state, exact_spend)) is not None:
         return min(exactly, _MANY)
 
     def fits(times: int) -> bool:
-        return state.added(_times(one, times)).within
+        return state.added(_times(exact_spend, times)).within
 
-    low, high = 0, min(_about(state, one) + 1, _MANY + 1)  # most often, the first guess is right
+    low, high = 0, min(_about(state, exact_spend) + 1, _MANY + 1)  # most often, the first guess is right
     if high > 1 and fits(high - 1):
         low = high - 1
     elif high > 1:
@@ -430,17 +430,17 @@ def count_of(state: Filter, spend: Spend) -> int:
     return min(low, _MANY)
 
 
-def _of_sums(state: Filter, one: Spend) -> int | None:
+def _of_sums(state: Filter, spend: Spend) -> int | None:
     """Return how many fit where only epsilons add up, and exactly; None where the rule is another."""
-    cap, total, more = state.budget.epsilon, state.epsilon, one.epsilon
-    if cap is None or state.budget.delta or one.delta or total is None or not more:
+    cap, total, more = state.budget.epsilon, state.epsilon, spend.epsilon
+    if cap is None or state.budget.delta or spend.delta or total is None or not more:
         return None
     if math.lcm(total.denominator, more.denominator).bit_length() > _SHORT:
         return None
     return max(0, math.floor((cap - total) / more))
 
 
-def _about(state: Filter, one: Spend) -> int:
+def _about(state: Filter, spend: Spend) -> int:
     """Return about how many such charges fit: every rule bounds a sum, so the room divides by one charge.
 
     It is in floating point and only says where to look.
@@ -453,18 +453,20 @@ def _about(state: Filter, one: Spend) -> int:
         return float(max(cap - total, _ZERO)) / float(more) if more else math.inf
 
     if budget.rho is not None:
-        most = times(state.rho, one.rho, budget.rho)
+        times_fitting = times(state.rho, spend.rho, budget.rho)
     else:
-        most = times(state.epsilon, one.epsilon, budget.epsilon)
-        charge = [value for _, value in one.curve]
-        for reading, left in _slack(state) if state.curve else ():
+        times_fitting = times(state.epsilon, spend.epsilon, budget.epsilon)
+        charge = [value for _, value in spend.curve]
+        for reading, slack in _slack(state) if state.curve else ():
             parts = [(share, charge[place]) for place, share in reading.shares]
             if all(value is not None for _, value in parts):
-                most = max(most, times(_ZERO, sum((share * (v or 0) for share, v in parts), _ZERO), left))
-    if one.delta:
+                times_fitting = max(
+                    times_fitting, times(_ZERO, sum((share * (v or 0) for share, v in parts), _ZERO), slack)
+                )
+    if spend.delta:
         cap = budget.delta if budget.rho is not None else budget.delta * ANSWERS
-        most = min(most, times(state.delta, one.delta, cap))
-    return int(min(most * (1 + 1e-12), float(_MANY)))
+        times_fitting = min(times_fitting, times(state.delta, spend.delta, cap))
+    return int(min(times_fitting * (1 + 1e-12), float(_MANY)))
 
 
 def _without_rounding(state: Filter, spend: Spend) -> Spend:
@@ -474,7 +476,7 @@ def _without_rounding(state: Filter, spend: Spend) -> Spend:
     sum that matters is below 1000 times its cap.
     """
     budget = state.budget
-    whole = (budget.epsilon if budget.rho is None else budget.rho) or _ZERO
+    budget_total = (budget.epsilon if budget.rho is None else budget.rho) or _ZERO
 
     def safe(total: Fraction | None, more: Fraction | None, cap: Fraction) -> Fraction | None:
         if total is None or more is None:
@@ -482,9 +484,9 @@ def _without_rounding(state: Filter, spend: Spend) -> Spend:
         short = math.lcm(total.denominator, more.denominator).bit_length() <= _SHORT
         return more if short else round_up(more + cap / 10**24)
 
-    curve = [(order, safe(total, spend.divergence(order), whole)) for order, total in state.curve]
+    curve = [(order, safe(total, spend.divergence(order), budget_total)) for order, total in state.curve]
     delta = safe(state.delta, spend.delta, budget.delta) or _ZERO
-    epsilon, rho = safe(state.epsilon, spend.epsilon, whole), safe(state.rho, spend.rho, whole)
+    epsilon, rho = safe(state.epsilon, spend.epsilon, budget_total), safe(state.rho, spend.rho, budget_total)
     return Spend(epsilon, min(delta, Fraction(1)), rho, curve)
 
 
@@ -605,13 +607,14 @@ class Filter:
         """Return the filter after the charge, or refuse and name what is left and what would fit."""
         charged = self.charged(spend, fits)
         if charged is None:
-            left = self.remaining
+            remaining = self.remaining
             raise TacitError(
                 "budget-exceeded",
-                f"a charge of {spend} does not fit into what is left: {left}{self._without_delta(spend)}",
-                why=self._reason(spend, left),
-                fix=self._advice(spend, left),
-                facts={"charge": spend, "left": left},
+                f"a charge of {spend} does not fit into what is left: {remaining}"
+                f"{self._without_delta(spend)}",
+                why=self._reason(spend, remaining),
+                fix=self._advice(spend, remaining),
+                facts={"charge": spend, "left": remaining},
             )
         return charged
 
@@ -717,40 +720,40 @@ class Filter:
             return True
         if self.curve:
             return any(reading.admits(self.curve) for reading in readings_of(budget, self.curve))
-        left = budget.delta / 2 - self.delta
-        return left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, left)
+        delta_left = budget.delta / 2 - self.delta
+        return delta_left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, delta_left)
 
     def _without_delta(self, spend: Spend) -> str:
         """Say that a budget has no delta where a charge needs one."""
         return "; this budget has no delta" if spend.delta and not self.budget.delta else ""
 
-    def _reason(self, spend: Spend, left: Remaining) -> str:
+    def _reason(self, spend: Spend, remaining: Remaining) -> str:
         """Say why a charge is refused; delta has a limit of its own that needs a word."""
         why = "every answer adds to what is known about one unit, and answers cannot be taken back"
-        if self.budget.rho is None and self.budget.delta and spend.delta > left.delta:
+        if self.budget.rho is None and self.budget.delta and spend.delta > remaining.delta:
             why += "; half of the budget's delta is reserved for adding up answers"
         return why
 
-    def _advice(self, spend: Spend, left: Remaining) -> Fix:
+    def _advice(self, spend: Spend, remaining: Remaining) -> Fix:
         """Return what would fit; if nothing does, return what else can be done."""
         larger = Say("ask the curator for a larger budget")
         of = self.budget
-        if not (left.rho if of.rho is not None else left.epsilon):
+        if not (remaining.rho if of.rho is not None else remaining.epsilon):
             again = Say("repeat a question that was already answered, which is free")
             return Either(again, larger, Say("use data about other people"))
         if spend.delta and not of.delta:
             with_delta = Say("ask the curator for a budget with a delta")
             return Either(Say("ask a question that needs no delta, over groups that are public"), with_delta)
-        if spend.delta > left.delta:
-            return Either(Set.at_most(delta=_number(left.delta)), larger)
-        if spend.epsilon is not None and left.epsilon is not None:
-            return Either(Set.at_most(epsilon=_number(left.epsilon)), larger)
+        if spend.delta > remaining.delta:
+            return Either(Set.at_most(delta=_number(remaining.delta)), larger)
+        if spend.epsilon is not None and remaining.epsilon is not None:
+            return Either(Set.at_most(epsilon=_number(remaining.epsilon)), larger)
         if any(
             value is not None and (not spend.rho or value < order * spend.rho) for order, value in spend.curve
         ):
             return Either(Say("take fewer steps or add more noise"), larger)
-        if spend.rho is not None and left.rho is not None:
-            return Either(Set.at_most(rho=_number(left.rho)), larger)
+        if spend.rho is not None and remaining.rho is not None:
+            return Either(Set.at_most(rho=_number(remaining.rho)), larger)
         wants = "rho" if of.delta or of.rho else "epsilon"
         return Either(Say(f"this budget admits only costs with a finite {wants}: use {wants}"), larger)
 
@@ -762,13 +765,13 @@ def _is_nothing(charges: Spend | Filter) -> bool:
 
 def _number(value: Fraction) -> int | float:
     """Return six digits of a number, rounded down, as a value to set."""
-    near = float(rounded_down(value))
-    return int(near) if near.is_integer() else near
+    number = float(rounded_down(value))
+    return int(number) if number.is_integer() else number
 
 
 def _add(total: Fraction | None, more: Fraction | None) -> Fraction | None:
     """Add exactly while the denominator is short, else round up; None if there is no finite value."""
     if total is None or more is None:
         return None
-    both = on_grid(total + more)
-    return None if both.numerator.bit_length() > 1023 and both > _LARGEST else both
+    sums = on_grid(total + more)
+    return None if sums.numerator.bit_length() > 1023 and sums > _LARGEST else sums

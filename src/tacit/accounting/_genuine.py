@@ -35,12 +35,12 @@ def genuine(cost: object) -> Cost:
     if type(cost) is not Cost:
         raise _foreign(cost)
     try:
-        made = Cost(_anew(cost.parts, 0), _anew(cost.adjacency, 0))
+        copy = Cost(_anew(cost.parts, 0), _anew(cost.adjacency, 0))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         raise _foreign(cost) from None
-    if made.parts != cost.parts:  # both are of plain classes now; equal laws stand apart, or out of order
+    if copy.parts != cost.parts:  # both are of plain classes now; equal laws stand apart, or out of order
         raise _foreign(cost)
-    return made
+    return copy
 
 
 def _anew(value: object, depth: int) -> Any:

@@ -237,10 +237,10 @@ def _decode_best(data: Mapping[str, object], depth: int) -> LossLaw:
 
 def _objects(data: object) -> list[Mapping[str, object]]:
     items = _sequence("parts", data)
-    for one in items:
-        if not isinstance(one, Mapping) or "times" not in one:
-            raise not_as_stored("stored part", 'an object with "law" and "times"', one)
-    return [one for one in items if isinstance(one, Mapping)]
+    for entry in items:
+        if not isinstance(entry, Mapping) or "times" not in entry:
+            raise not_as_stored("stored part", 'an object with "law" and "times"', entry)
+    return [entry for entry in items if isinstance(entry, Mapping)]
 
 
 def _only(data: Mapping[str, object], *fields: str) -> None:

@@ -359,18 +359,18 @@ def merged(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
 
 def _key(law: LossLaw) -> tuple[object, ...]:
     """Return a sortable key: the law's place in the order, then its fields."""
-    place = _ORDER_OF_LAWS[type(law)]
+    index = _ORDER_OF_LAWS[type(law)]
     match law:
         case SampledLoss(q, parts):
-            return (place, q, _parts_key(parts))
+            return (index, q, _parts_key(parts))
         case GroupLoss(m, parts):
-            return (place, m, _parts_key(parts))
+            return (index, m, _parts_key(parts))
         case ParallelLoss(branches):
-            return (place, tuple(_parts_key(branch) for branch in branches))
+            return (index, tuple(_parts_key(branch) for branch in branches))
         case BestOfLoss(runs, parameter, candidates):
-            return (place, runs, parameter, tuple(_parts_key(one) for one in candidates))
+            return (index, runs, parameter, tuple(_parts_key(one) for one in candidates))
         case _:
-            return (place, *(getattr(law, field) for field in law.__slots__))
+            return (index, *(getattr(law, field) for field in law.__slots__))
 
 
 def _parts_key(parts: Parts) -> tuple[object, ...]:
@@ -380,9 +380,9 @@ def _parts_key(parts: Parts) -> tuple[object, ...]:
 def whole_square(move: Fraction) -> Fraction:
     """Return the whole squared length of moves by whole steps with this L2 sensitivity."""
     squared = move * move
-    near = round(squared)
-    if near and abs(squared - near) <= Fraction(near, 10**12):
-        return Fraction(near)
+    rounded = round(squared)
+    if rounded and abs(squared - rounded) <= Fraction(rounded, 10**12):
+        return Fraction(rounded)
     if squared < 1:
         _GRID_STEPS.read("sensitivity", move)  # refuses
     return Fraction(-(-squared.numerator // squared.denominator))

@@ -107,8 +107,8 @@ def _coefficients(order: Fraction) -> list[Fraction]:
 def _at_one(k: Fraction, order: Fraction) -> Fraction:
     """Return the even part of the series at Z = 1, rounded up."""
     odds = log_up((1 + k) / (1 - k))
-    there = (1 + k) * exp_up((order - 1) * odds)
-    return (there + (1 - k) * exp_up(-(order - 1) * log_down((1 + k) / (1 - k)))) / 2
+    moment = (1 + k) * exp_up((order - 1) * odds)
+    return (moment + (1 - k) * exp_up(-(order - 1) * log_down((1 + k) / (1 - k)))) / 2
 
 
 @lru_cache(maxsize=256)
@@ -124,13 +124,13 @@ def _moments(n: int, epsilon0: Fraction) -> list[Fraction]:
     cuts = _cuts(mean)
     at = [_moments_of_signs(cut + 1) for cut in cuts]
     chances = [min(Fraction(1), _below(mean, Fraction(cut))) for cut in cuts]
-    found = [Fraction(1), min(Fraction(1), 1 / (n * p))]
+    moments = [Fraction(1), min(Fraction(1), 1 / (n * p))]
     for j in range(2, _TERMS + 1):
         value = at[-1][j]
         for i in range(len(cuts) - 1):
             value += (at[i][j] - at[i + 1][j]) * chances[i + 1]
-        found.append(min(found[-1], round_up(value)))
-    return found
+        moments.append(min(moments[-1], round_up(value)))
+    return moments
 
 
 def _cuts(mean: Fraction) -> list[int]:
@@ -159,10 +159,10 @@ def _moments_of_signs(m: int) -> list[Fraction]:
 
 def _sign_cumulants() -> list[int]:
     """Return the even cumulants of one random sign, all of whose even moments are 1."""
-    found = [0]
+    cumulants = [0]
     for j in range(1, _TERMS + 1):
-        found.append(1 - sum(math.comb(2 * j - 1, 2 * i - 1) * found[i] for i in range(1, j)))
-    return found
+        cumulants.append(1 - sum(math.comb(2 * j - 1, 2 * i - 1) * cumulants[i] for i in range(1, j)))
+    return cumulants
 
 
 _SIGN = _sign_cumulants()
@@ -184,9 +184,9 @@ _LARGEST_SUM = 4096  # terms of a binomial sum that are added up
 
 def implied_divergence(epsilon: Fraction | None, rho: Fraction | None, order: Fraction) -> Fraction | None:
     """Return what a finite epsilon or rho says about a Renyi divergence; None: nothing."""
-    known = [] if rho is None else [order * rho]
-    known += [] if epsilon is None else [pure_divergence(epsilon, order)]
-    return min(known, default=None)
+    bounds = [] if rho is None else [order * rho]
+    bounds += [] if epsilon is None else [pure_divergence(epsilon, order)]
+    return min(bounds, default=None)
 
 
 def divergence_of_sum(parts: Parts, order: Fraction) -> Fraction | None:
@@ -202,9 +202,9 @@ def _divergence(law: LossLaw, order: Fraction) -> Fraction | None:
     """Return the smaller of the law's own value and what its epsilon and rho imply."""
     if not isinstance(law, _COMPOUND):
         return _own(law, order)  # a closed form is never larger
-    whole = charge(((law, 1),))
-    known = [implied_divergence(whole.epsilon, whole.rho, order), _own(law, order)]
-    return min((value for value in known if value is not None), default=None)
+    upper = charge(((law, 1),))
+    bounds = [implied_divergence(upper.epsilon, upper.rho, order), _own(law, order)]
+    return min((value for value in bounds if value is not None), default=None)
 
 
 def _own(law: LossLaw, order: Fraction) -> Fraction | None:
@@ -264,11 +264,11 @@ def _of_any(branches: tuple[Parts, ...], order: Fraction) -> Fraction | None:
 
 def _selected(law: BestOfLoss, order: Fraction) -> Fraction | None:
     """Return the value of one run, plus what the number of runs and the choice among them add."""
-    one = _of_any(law.candidates, order)
-    added = _poisson_choice(law, order) if law.runs == "poisson" else _choice(law)
-    if one is None or added is None:
+    divergence = _of_any(law.candidates, order)
+    penalty = _poisson_choice(law, order) if law.runs == "poisson" else _choice(law)
+    if divergence is None or penalty is None:
         return None
-    moment = (order - 1) * (one + added) + log_up(mean_runs(law.runs, law.parameter))
+    moment = (order - 1) * (divergence + penalty) + log_up(mean_runs(law.runs, law.parameter))
     if law.runs == "poisson":  # with probability exp(-mean) nothing is run
         moment += log_up(1 + exp_up(-law.parameter - moment))
     return round_up(max(_ZERO, moment / (order - 1)))
@@ -283,8 +283,8 @@ def _poisson_choice(law: BestOfLoss, order: Fraction) -> Fraction:
     """Return the mean number of runs times delta(log(a / (a - 1))) of one run."""
     from tacit.accounting._worst_case import delta_bounds  # it reads this module's curves
 
-    near = round_down(log_down(order / (order - 1)))
-    return law.parameter * max(Fraction(delta_bounds(one, near).upper) for one in law.candidates)
+    log_ratio = round_down(log_down(order / (order - 1)))
+    return law.parameter * max(Fraction(delta_bounds(one, log_ratio).upper) for one in law.candidates)
 
 
 # -- groups
@@ -300,11 +300,11 @@ def _grouped(m: int, parts: Parts, order: Fraction) -> Fraction | None:
         return divergence_of_sum(parts, order)
     if m > _LARGEST_GROUP or charge(parts).delta:
         return None
-    first = _grouped(m // 2, parts, 2 * order)
+    half = _grouped(m // 2, parts, 2 * order)
     second = _grouped(m - m // 2, parts, 2 * order - 1)
-    if first is None or second is None:
+    if half is None or second is None:
         return None
-    return (order - Fraction(1, 2)) / (order - 1) * first + second
+    return (order - Fraction(1, 2)) / (order - 1) * half + second
 
 
 # -- samples
@@ -344,10 +344,10 @@ def _sampled_whole(q: Fraction, parts: Parts, order: int) -> Fraction | None:
         return removed
     try:
         excess = order * (order - 1) * q**2 * (exp_up(logs[2]) - 1) / 2
-        added = log_up(1 + excess * exp_up((order + 1) * log_up(1 / (1 - q)))) / (order - 1)
+        bound = log_up(1 + excess * exp_up((order + 1) * log_up(1 / (1 - q)))) / (order - 1)
     except OverflowError:
-        added = logs[order] / (order - 1)
-    return max(removed, min(added, logs[order] / (order - 1)))
+        bound = logs[order] / (order - 1)
+    return max(removed, min(bound, logs[order] / (order - 1)))
 
 
 def _is_symmetric(parts: Parts) -> bool:

@@ -100,9 +100,9 @@ def _is_single(law: LossLaw) -> bool:
 def _options(law: LossLaw, *, every: bool) -> tuple[list[Parts], bool]:
     match law:
         case ParallelLoss(branches):
-            found = [sums_without_branches(branch, every=every) for branch in branches]
-            options = [one for sums, _ in found for one in sums]
-            exact = all(exact for _, exact in found)
+            sums_of_branches = [sums_without_branches(branch, every=every) for branch in branches]
+            options = [one for sums, _ in sums_of_branches for one in sums]
+            exact = all(exact for _, exact in sums_of_branches)
             return list(dict.fromkeys(options)) if every else _undominated(options), exact
         case DiscreteGaussianVectorLoss():
             return [((ZCDPLoss(law.squared / (2 * law.sigma**2)), 1),)], True
@@ -156,11 +156,11 @@ def _at_orders(law: LossLaw, orders: tuple[Fraction, ...]) -> Parts:
 
 
 def _undominated(options: list[Parts]) -> list[Parts]:
-    kept: list[Parts] = []
+    options_left: list[Parts] = []
     for option in dict.fromkeys(options):
-        if not any(dominates(other, option) for other in kept):
-            kept = [other for other in kept if not dominates(option, other)] + [option]
-    return kept
+        if not any(dominates(other, option) for other in options_left):
+            options_left = [other for other in options_left if not dominates(option, other)] + [option]
+    return options_left
 
 
 def _envelope(options: list[Parts]) -> Parts:
@@ -205,12 +205,12 @@ def delta_bounds(parts: Parts, epsilon: Fraction, *, lower: bool = False) -> Bra
     The lower one may be 0 where nobody asks for it.
     """
     sums, exact = sums_without_branches(parts)
-    found = [_delta_of_sum(one, float_down(epsilon), lower=lower) for one in sums]
-    whole = charge(parts)
-    if whole.epsilon is not None and whole.epsilon <= epsilon:
-        cap = float_up(whole.delta)
-        found = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in found]
-    return _largest(found, exact=exact)
+    brackets = [_delta_of_sum(one, float_down(epsilon), lower=lower) for one in sums]
+    upper = charge(parts)
+    if upper.epsilon is not None and upper.epsilon <= epsilon:
+        cap = float_up(upper.delta)
+        brackets = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in brackets]
+    return _largest(brackets, exact=exact)
 
 
 @lru_cache(maxsize=4096)
@@ -220,14 +220,14 @@ def epsilon_bounds(parts: Parts, delta: Fraction, *, lower: bool = False) -> Bra
     The lower one may be 0 where nobody asks for it.
     """
     sums, exact = sums_without_branches(parts)
-    found = [_epsilon_of_sum(one, float_down(delta), lower=lower) for one in sums]
-    if exact and sums == (parts,) and not _may_cap(parts, found[0].upper):
-        return found[0]
-    whole = charge(parts)
-    if whole.epsilon is not None and whole.delta <= delta:
-        cap = float_up(whole.epsilon)
-        found = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in found]
-    return _largest(found, exact=exact)
+    brackets = [_epsilon_of_sum(one, float_down(delta), lower=lower) for one in sums]
+    if exact and sums == (parts,) and not _may_cap(parts, brackets[0].upper):
+        return brackets[0]
+    upper = charge(parts)
+    if upper.epsilon is not None and upper.delta <= delta:
+        cap = float_up(upper.epsilon)
+        brackets = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in brackets]
+    return _largest(brackets, exact=exact)
 
 
 def _may_cap(parts: Parts, epsilon: float) -> bool:
@@ -256,32 +256,37 @@ def loss_exceeds(parts: Parts, level: Fraction) -> float:
     Domination does not order P(L > t), so every combination of branches is read.
     """
     worst, t = 0.0, float_down(level)
-    for one in sums_without_branches(parts, every=True)[0]:
-        worst = max(worst, numeric.loss_exceeds(one, t) if _is_stated(one) else _dominated_loss(one, t))
+    for parts_of_unit in sums_without_branches(parts, every=True)[0]:
+        worst = max(
+            worst,
+            numeric.loss_exceeds(parts_of_unit, t)
+            if _is_stated(parts_of_unit)
+            else _dominated_loss(parts_of_unit, t),
+        )
     return min(1.0, worst)
 
 
 @lru_cache(maxsize=4096)
 def renyi_divergence(parts: Parts, order: float) -> float:
     """Return an upper value of a Renyi divergence, the largest over branches and directions."""
-    read = max(
+    divergence = max(
         (
             min((numeric.renyi_divergence(way, order) for way in _with_moments(one)), default=math.inf)
             for one in sums_without_branches(parts)[0]
         ),
         default=0.0,
     )
-    if read == 0 or charge(parts).delta or not any(isinstance(law, _WITH_CURVE) for law, _ in parts):
-        return read
+    if divergence == 0 or charge(parts).delta or not any(isinstance(law, _WITH_CURVE) for law, _ in parts):
+        return divergence
     charged = divergence_of_sum(parts, Fraction(repr(order)))  # the curve that a ledger charges
-    return read if charged is None else min(read, float_up(charged))
+    return divergence if charged is None else min(divergence, float_up(charged))
 
 
-def _largest(found: list[Bracket], *, exact: bool) -> Bracket:
-    if not found:
+def _largest(brackets: list[Bracket], *, exact: bool) -> Bracket:
+    if not brackets:
         return Bracket(0.0, 0.0, "closed form")
-    top = max(found, key=lambda one: one.upper)
-    return Bracket(max(one.lower for one in found) if exact else 0.0, top.upper, top.method)
+    top = max(brackets, key=lambda one: one.upper)
+    return Bracket(max(bracket.lower for bracket in brackets) if exact else 0.0, top.upper, top.method)
 
 
 def _delta_of_sum(parts: Parts, epsilon: float, *, lower: bool = False) -> Bracket:
@@ -289,9 +294,9 @@ def _delta_of_sum(parts: Parts, epsilon: float, *, lower: bool = False) -> Brack
         return numeric.delta_bounds(parts, epsilon, lower=lower)
     tight = _in_samples(parts)
     if tight is not None:
-        found = numeric.delta_bounds(tight, epsilon)
-        if found.method != "renyi":
-            return found
+        bracket = numeric.delta_bounds(tight, epsilon)
+        if bracket.method != "renyi":
+            return bracket
     upper = min((numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon)), default=1.0)
     return Bracket(0.0, upper, "group")
 
@@ -301,9 +306,9 @@ def _epsilon_of_sum(parts: Parts, delta: float, *, lower: bool) -> Bracket:
         return _sharpened(parts, delta, numeric.epsilon_bounds(parts, delta, lower=lower))
     tight = _in_samples(parts)
     if tight is not None:
-        found = numeric.epsilon_bounds(tight, delta)
-        if found.method != "renyi":
-            return found
+        bracket = numeric.epsilon_bounds(tight, delta)
+        if bracket.method != "renyi":
+            return bracket
     low, high = 0.0, 1.0
     while _delta_of_sum(parts, high).upper > delta:
         low, high = high, 2 * high
@@ -315,21 +320,21 @@ def _epsilon_of_sum(parts: Parts, delta: float, *, lower: bool) -> Bracket:
     return Bracket(0.0, high, "group")
 
 
-def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
+def _sharpened(parts: Parts, delta: float, bracket: Bracket) -> Bracket:
     """Narrow the bounds on epsilon by reading delta, if they are further apart than a millionth."""
-    low, high = found.lower, found.upper
-    if found.method in {"renyi", "rare losses"} or not (math.isfinite(high) and high - low > 1e-6 * high):
-        return found
-    certain, method = low, found.method
+    low, high = bracket.lower, bracket.upper
+    if bracket.method in {"renyi", "rare losses"} or not (math.isfinite(high) and high - low > 1e-6 * high):
+        return bracket
+    certain, method = low, bracket.method
     step, failed = 1e-6, False
     below = high * (1 - step)
     for _ in range(40):
-        there = numeric.delta_bounds(parts, below)
-        if there.upper <= delta:
-            high, method, step = below, there.method, 8 * step
+        bracket_below = numeric.delta_bounds(parts, below)
+        if bracket_below.upper <= delta:
+            high, method, step = below, bracket_below.method, 8 * step
         else:
             low, failed = below, True
-        if there.lower >= delta:
+        if bracket_below.lower >= delta:
             certain = max(certain, below)
         if high - low <= 1e-6 * high:
             break
@@ -377,7 +382,7 @@ def _ways(parts: Parts, epsilon: float) -> Iterator[Parts]:
 
 def _without_groups(parts: Parts, epsilon: float) -> Parts | None:
     """Replace all groups by statements that share this epsilon; None if one of them has delta 1."""
-    kept: list[tuple[LossLaw, int]] = []
+    laws: list[tuple[LossLaw, int]] = []
     hard: dict[int, list[tuple[LossLaw, int]]] = {}
     for law, times in parts:
         if isinstance(law, GroupLoss):
@@ -386,22 +391,22 @@ def _without_groups(parts: Parts, epsilon: float) -> Parts | None:
             inside = _without_groups(law.parts, math.log1p(math.expm1(min(epsilon, 600.0)) / float(law.q)))
             if inside is None:
                 return None
-            kept.append((SampledLoss(law.q, inside), times))
+            laws.append((SampledLoss(law.q, inside), times))
         else:
-            kept.append((law, times))
+            laws.append((law, times))
     for m, inner in hard.items():
         stated = _grouped_at(m, canonical(inner), epsilon / len(hard))
         if stated is None:
             return None
-        kept.append((stated, 1))
-    return canonical(kept)
+        laws.append((stated, 1))
+    return canonical(laws)
 
 
 def _grouped_at(m: int, inner: Parts, epsilon: float) -> LossLaw | None:
     """Return (epsilon, delta) for m units, delta(epsilon/m) (1 + e^(epsilon/m) + ...), if below 1."""
-    one = delta_bounds(inner, Fraction(repr(epsilon)) / m).upper
+    delta_of_one = delta_bounds(inner, Fraction(repr(epsilon)) / m).upper
     steps = math.fsum(math.exp(min(700.0, j * epsilon / m)) for j in range(m)) if m <= 1000 else math.inf
-    delta = one * steps * _UP if one else 0.0
+    delta = delta_of_one * steps * _UP if delta_of_one else 0.0
     if delta >= 1 or not math.isfinite(delta):
         return None
     exact = Fraction(repr(epsilon))
@@ -421,12 +426,12 @@ def _known_by_one_number(parts: Parts) -> Iterator[Parts]:
             if not has_group(((law, times),)):
                 replaced.append((law, times))
                 continue
-            one = charge(((law, 1),))
-            value = one.rho if by_rho else one.epsilon
-            if value is None or one.delta >= 1:
+            upper = charge(((law, 1),))
+            value = upper.rho if by_rho else upper.epsilon
+            if value is None or upper.delta >= 1:
                 break
-            if one.delta:
-                replaced.append((ApproximateLoss(Fraction(0), one.delta), times))
+            if upper.delta:
+                replaced.append((ApproximateLoss(Fraction(0), upper.delta), times))
             replaced.append((ZCDPLoss(value) if by_rho else PureLoss(value), times))
         else:
             yield canonical(replaced)
@@ -450,12 +455,12 @@ def _is_stated(parts: Parts) -> bool:
 
 def _dominated_loss(parts: Parts, t: float) -> float:
     best = 1.0
-    whole = charge(parts)
+    upper = charge(parts)
     tries = [t - x for x in (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 8.0)]
-    if whole.epsilon is not None and whole.delta == 0:
-        if Fraction(repr(t)) >= whole.epsilon:
+    if upper.epsilon is not None and upper.delta == 0:
+        if Fraction(repr(t)) >= upper.epsilon:
             return 0.0
-        tries.append(-float_up(whole.epsilon))
+        tries.append(-float_up(upper.epsilon))
     for e in tries:
         if e >= t:
             continue
@@ -477,10 +482,10 @@ def miss_rate(parts: Parts, alpha: float) -> float:
 
 def _epsilons(parts: Parts) -> list[float]:
     """Return epsilons at which to read the curve: up to the pure epsilon, or until delta is negligible."""
-    whole = charge(parts)
-    if whole.epsilon is not None:
-        most = float_up(whole.epsilon)
+    upper = charge(parts)
+    if upper.epsilon is not None:
+        highest = float_up(upper.epsilon)
     else:
-        most = epsilon_bounds(parts, max(Fraction(1, 10**9), 2 * whole.delta)).upper
-    most = min(most, 700.0)
-    return [most * step / 32 for step in range(33)]
+        highest = epsilon_bounds(parts, max(Fraction(1, 10**9), 2 * upper.delta)).upper
+    highest = min(highest, 700.0)
+    return [highest * step / 32 for step in range(33)]

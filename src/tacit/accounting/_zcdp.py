@@ -94,8 +94,8 @@ def _largest_ratio(epsilon: float, categories: int) -> float:
         rises = np.minimum(z * epsilon, 30.0)
         gains = high * (np.expm1(rises) + math.exp(-epsilon) * np.expm1(-rises))
         far = z * epsilon + np.log(high * (1 + (categories - 2) * np.exp(-(z + 1) * epsilon)) + 1e-13)
-        found: Reals = np.where(rises < 30, np.log1p(gains), far) / z
-        return found
+        ratios: Reals = np.where(rises < 30, np.log1p(gains), far) / z
+        return ratios
 
     ends = np.exp(np.linspace(math.log(1e-4), math.log(1e7), 400)) / epsilon
     low, top = np.append(0.0, ends[:-1]), ends
@@ -168,8 +168,8 @@ def _best_order(epsilon: float, log_delta: float) -> float:
     low, high = centre - 0.5, centre + 0.5
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(50):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, right) if allows(left) >= allows(right) else (left, high)
+        lower, upper = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, upper) if allows(lower) >= allows(upper) else (lower, high)
     return math.exp((low + high) / 2)
 
 
@@ -210,8 +210,8 @@ def categorical_divergence(epsilon: Fraction, categories: int, order: Fraction) 
     True
     """
     far = 1 + exp_up(-(2 * order - 1) * epsilon) + (categories - 2) * exp_up(-order * epsilon)
-    near = 1 + (categories - 1) * exp_down(-epsilon)
-    return _least(epsilon, order, log_up(far / near), pure_rho(epsilon))
+    total_odds = 1 + (categories - 1) * exp_down(-epsilon)
+    return _least(epsilon, order, log_up(far / total_odds), pure_rho(epsilon))
 
 
 @lru_cache(maxsize=4096)
@@ -234,8 +234,8 @@ def discrete_laplace_divergence(scale: Fraction, move: Fraction, order: Fraction
     r, s = exp_down(-1 / scale), exp_up(-(2 * order - 1) / scale)
     if s >= 1:  # the noise is so wide that 60 digits do not see the difference
         return round_up(order * discrete_laplace_rho(scale, move))
-    last = -(2 * order - 1) * epsilon
-    far = (1 + exp_up(last) + (1 - r) * (s - exp_down(last)) / (1 - s)) / (1 + r)
+    exponent = -(2 * order - 1) * epsilon
+    far = (1 + exp_up(exponent) + (1 - r) * (s - exp_down(exponent)) / (1 - s)) / (1 + r)
     return _least(epsilon, order, log_up(far), discrete_laplace_rho(scale, move))
 
 
@@ -252,16 +252,16 @@ def bounded_range_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
     >>> round(float(bounded_range_divergence(Fraction(1), Fraction(2))), 6)
     0.240229
     """
-    known = min(order * epsilon**2 / 8, pure_divergence(epsilon, order))
+    bound = min(order * epsilon**2 / 8, pure_divergence(epsilon, order))
     try:
         low, high = exp_down(-epsilon), exp_up(-epsilon)
         far_low, far_high = exp_down(-order * epsilon), exp_up(-order * epsilon)
         best = log_up((order - 1) / order * (1 - far_low) / (low - far_high))
         return round_up(
-            min(known, max(Fraction(0), best + log_up((1 - far_low) / (order * (1 - high))) / (order - 1)))
+            min(bound, max(Fraction(0), best + log_up((1 - far_low) / (order * (1 - high))) / (order - 1)))
         )
     except (ArithmeticError, ValueError):  # 60 digits do not tell the two losses apart
-        return round_up(known)
+        return round_up(bound)
 
 
 def _least(epsilon: Fraction, order: Fraction, log: Fraction, rho: Fraction) -> Fraction:

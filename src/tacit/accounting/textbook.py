@@ -98,8 +98,8 @@ def optimal(epsilon: Number, k: SupportsIndex, *, delta_total: Number, delta: Nu
     4.307
     """
     target = _probability("delta_total", delta_total)
-    most = basic(epsilon, k)[0]
-    if optimal_delta(most, epsilon, k, delta) > target:
+    highest = basic(epsilon, k)[0]
+    if optimal_delta(highest, epsilon, k, delta) > target:
         raise bad_parameter(
             "delta_total",
             "at least 1 - (1 - delta)^k",
@@ -107,7 +107,7 @@ def optimal(epsilon: Number, k: SupportsIndex, *, delta_total: Number, delta: Nu
             why="the deltas of the answers alone add up to more",
             fix="use a larger delta_total or a smaller delta",
         )
-    return _smallest(lambda x: optimal_delta(x, epsilon, k, delta) <= target, most)
+    return _smallest(lambda x: optimal_delta(x, epsilon, k, delta) <= target, highest)
 
 
 def zcdp_epsilon(rho: Number, *, delta: Number) -> float:
@@ -200,8 +200,8 @@ def _probability(name: str, value: Number) -> float:
     return float(exact)
 
 
-def _smallest(holds: Callable[[float], bool], most: float) -> float:
-    low, high = 0.0, most
+def _smallest(holds: Callable[[float], bool], highest: float) -> float:
+    low, high = 0.0, highest
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -37,9 +37,9 @@ def refuse_wrong_calls(room: str, names: Iterable[str]) -> None:
     """
     package = sys.modules[room]
     for name in names:
-        made = vars(package).get(name)
-        if (inspect.isclass(made) or inspect.isfunction(made)) and made.__module__.startswith(room):
-            setattr(package, name, refusing(made))
+        public = vars(package).get(name)
+        if (inspect.isclass(public) or inspect.isfunction(public)) and public.__module__.startswith(room):
+            setattr(package, name, refusing(public))
 
 
 def refusing(made: T) -> T:
@@ -69,20 +69,20 @@ def refusing(made: T) -> T:
     return made
 
 
-def _refuse_in_class(made: type) -> None:
+def _refuse_in_class(kind: type) -> None:
     """Guard the methods of a class and of its bases in this package."""
-    if issubclass(made, BaseException) or getattr(made, "_is_protocol", False):
+    if issubclass(kind, BaseException) or getattr(kind, "_is_protocol", False):
         return
-    for base in made.__bases__:
+    for base in kind.__bases__:
         if base.__module__.startswith("tacit."):
             _refuse_in_class(base)
-    for name, value in list(vars(made).items()):
+    for name, value in list(vars(kind).items()):
         if name.startswith("_") and name not in {"__init__", "__call__"}:
             continue
         if inspect.isfunction(value):
-            setattr(made, name, _guarded(value))
+            setattr(kind, name, _guarded(value))
         elif isinstance(value, classmethod | staticmethod) and inspect.isfunction(value.__func__):
-            setattr(made, name, type(value)(_guarded(value.__func__)))
+            setattr(kind, name, type(value)(_guarded(value.__func__)))
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:

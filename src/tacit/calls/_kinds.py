@@ -97,7 +97,7 @@ def first_wrong(label: str, kind: Any, value: Any) -> tuple[str, Any, Any] | Non
     """
     if agrees(kind, value):
         return None
-    whole = label, kind, value
+    outer = label, kind, value
     options = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
     for option in options:
         origin, inside = get_origin(option), get_args(option)
@@ -110,8 +110,8 @@ def first_wrong(label: str, kind: Any, value: Any) -> tuple[str, Any, Any] | Non
             parts = [(f"every element of {label}", inside[0], one) for one in value]
         else:
             continue
-        return next(filter(None, (first_wrong(*part) for part in islice(parts, _LOOKED_AT))), whole)
-    return whole
+        return next(filter(None, (first_wrong(*part) for part in islice(parts, _LOOKED_AT))), outer)
+    return outer
 
 
 def _is_truth(value: object) -> bool:
@@ -154,10 +154,10 @@ def words_of(kind: Any, *, several: bool = False) -> str:
     if origin is Annotated:
         return words_of(inside[0], several=several)
     if origin in {Union, UnionType}:
-        kept = [one for one in inside if one is not NoneType]
-        if set(kept) >= {int, float}:
-            kept = [float, *(one for one in kept if one not in _NUMBERS)]
-        return " or ".join(dict.fromkeys(words_of(one, several=several) for one in kept))
+        kinds = [one for one in inside if one is not NoneType]
+        if set(kinds) >= {int, float}:
+            kinds = [float, *(one for one in kinds if one not in _NUMBERS)]
+        return " or ".join(dict.fromkeys(words_of(one, several=several) for one in kinds))
     if origin is Literal:
         return " or ".join(f'"{one}"' if isinstance(one, str) else str(one) for one in inside)
     if origin in _WORDS:
@@ -171,17 +171,19 @@ def words_of(kind: Any, *, several: bool = False) -> str:
 
 def _words_of_many(origin: type, inside: tuple[Any, ...], *, several: bool) -> str:
     if issubclass(origin, abc.Mapping):
-        what = "mappings" if several else "a mapping"
-        return f"{what} from {' to '.join(words_of(one, several=True) for one in inside)}" if inside else what
+        words = "mappings" if several else "a mapping"
+        return (
+            f"{words} from {' to '.join(words_of(one, several=True) for one in inside)}" if inside else words
+        )
     if issubclass(origin, tuple) and inside and inside[-1] is not ...:
-        what = {2: "pair", 3: "triple"}.get(len(inside), "tuple")
+        words = {2: "pair", 3: "triple"}.get(len(inside), "tuple")
         parts = ", ".join(words_of(one) for one in inside)
-        return f"{what}s of {parts}" if several else f"a {what} of {parts}"
+        return f"{words}s of {parts}" if several else f"a {words} of {parts}"
     if issubclass(origin, abc.Iterable) and origin.__module__ in {"builtins", "collections.abc"}:
-        what = "lists" if several else "a list"
-        return f"{what} of {words_of(inside[0], several=True)}" if inside else what
-    what = {"ndarray": "array"}.get(origin.__name__, origin.__name__)
-    return f"{what}s" if several else f"{_article(what)} {what}"
+        words = "lists" if several else "a list"
+        return f"{words} of {words_of(inside[0], several=True)}" if inside else words
+    words = {"ndarray": "array"}.get(origin.__name__, origin.__name__)
+    return f"{words}s" if several else f"{_article(words)} {words}"
 
 
 def _article(noun: str) -> str:
@@ -226,24 +228,24 @@ def kind_in_words(value: object) -> str:
     if callable(value) and not isinstance(value, type):
         return "a function"
     name = type(value).__name__
-    known = {
+    words = {
         "str": "a text",
         "int": "a whole number",
         "float": "a number",
         "dict": "a mapping",
         "bool": "a truth value",
     }
-    return known.get(name) or ("a class" if isinstance(value, type) else f"{_article(name)} {name}")
+    return words.get(name) or ("a class" if isinstance(value, type) else f"{_article(name)} {name}")
 
 
 def kinds_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the kinds of a function's parameters, from its annotations."""
     module = sys.modules.get(function.__module__)
-    written = getattr(function, "__annotations__", {})
+    annotations = getattr(function, "__annotations__", {})
     if module is None:
         return {}
     names = _Names(module.__name__, vars(module))
-    return {name: _read(one, vars(module), names) for name, one in written.items() if name != "return"}
+    return {name: _read(one, vars(module), names) for name, one in annotations.items() if name != "return"}
 
 
 def _read(annotation: object, here: dict[str, Any], names: _Names) -> Any:
@@ -301,16 +303,16 @@ def _imports_of(module: str) -> dict[str, tuple[str, str]]:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError):
         return {}
-    found: dict[str, tuple[str, str]] = {}
+    imports: dict[str, tuple[str, str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {one.asname or one.name: (node.module, one.name) for one in node.names}
+            imports |= {one.asname or one.name: (node.module, one.name) for one in node.names}
         if isinstance(node, ast.Import):
-            found |= {
+            imports |= {
                 one.asname or one.name.partition(".")[0]: (
                     one.name if one.asname else one.name.partition(".")[0],
                     "",
                 )
                 for one in node.names
             }
-    return found
+    return imports

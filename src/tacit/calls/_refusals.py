@@ -55,10 +55,10 @@ class _Call:
         """The class that has the method, or that is made."""
         if self.function.__name__ == "__init__" and self.args:
             return type(self.args[0])
-        made: Any = sys.modules.get(self.function.__module__)
+        owner: Any = sys.modules.get(self.function.__module__)
         for part in self.function.__qualname__.split(".")[:-1]:
-            made = getattr(made, part, None)
-        return made if isinstance(made, type) else None
+            owner = getattr(owner, part, None)
+        return owner if isinstance(owner, type) else None
 
     @property
     def name(self) -> str:
@@ -73,8 +73,8 @@ class _Call:
             for example in doctest.DocTestParser().get_examples(text or ""):
                 for node in ast.walk(ast.parse(example.source)):
                     if isinstance(node, ast.Call) and _called(node) == self.name:
-                        written = ast.get_source_segment(example.source, node) or ""
-                        return node, ast.unparse(node) if "\n" in written else written
+                        source = ast.get_source_segment(example.source, node) or ""
+                        return node, ast.unparse(node) if "\n" in source else source
         return None
 
     def refusal(self) -> TacitError | None:
@@ -85,54 +85,60 @@ class _Call:
         for name, value in bound.arguments.items():
             if name in self.parameters and name in self.kinds:
                 for label, part in _parts(self.parameters[name], value):
-                    wrong = first_wrong(label, self.kinds[name], part)
-                    if wrong is not None:
-                        return self._wrong(name, *wrong)
+                    mismatch = first_wrong(label, self.kinds[name], part)
+                    if mismatch is not None:
+                        return self._wrong(name, *mismatch)
         return None
 
     def _wrong(self, name: str, label: str, kind: Any, value: Any) -> TacitError:
         """Refuse one argument; its value is not shown, because it may be private."""
-        what = f"{label} must be {words_of(kind)}, got {kind_in_words(value)}"
-        return _wrong_call(what, self._value(name), parameter=name)
+        message = f"{label} must be {words_of(kind)}, got {kind_in_words(value)}"
+        return _wrong_call(message, self._value(name), parameter=name)
 
     def _misfit(self) -> TacitError:
         """Refuse arguments that the function does not have, or that it lacks."""
         names = tuple(name for name, one in self.parameters.items() if one.kind in _NAMED)
         open_ended = {one.kind for one in self.parameters.values()}
-        named = inspect.Parameter.VAR_KEYWORD in open_ended
-        takes = f"it takes: {', '.join(names) or 'nothing'}" if not named else "every argument needs a name"
+        takes_any_name = inspect.Parameter.VAR_KEYWORD in open_ended
+        takes = (
+            f"it takes: {', '.join(names) or 'nothing'}"
+            if not takes_any_name
+            else "every argument needs a name"
+        )
         unknown = [name for name in self.given if name not in self.parameters]
-        if unknown and not named:
+        if unknown and not takes_any_name:
             close = (*get_close_matches(unknown[0], names, n=1), "")[0]
             fix = Choose(names, given=unknown[0], close=close) if names else self._call()
-            what = f"{self.name} has no argument {unknown[0]!r}"
-            return _wrong_call(what, fix, why=takes, parameter=unknown[0])
+            message = f"{self.name} has no argument {unknown[0]!r}"
+            return _wrong_call(message, fix, why=takes, parameter=unknown[0])
         places = [name for name, one in self.parameters.items() if one.kind in _PLACED]
         placed = len(self.args) - (len(self.signature.parameters) - len(self.parameters))
         if placed > len(places) and inspect.Parameter.VAR_POSITIONAL not in open_ended:
-            most = f"at most {len(places)} argument{'s' * (len(places) != 1)}" if places else "no argument"
-            what = f"{self.name} takes {most} without a name, got {placed}"
-            return _wrong_call(what, self._call(), why=takes)
-        taken = places[:placed]
-        twice = [name for name in self.given if name in taken]
+            max_words = (
+                f"at most {len(places)} argument{'s' * (len(places) != 1)}" if places else "no argument"
+            )
+            message = f"{self.name} takes {max_words} without a name, got {placed}"
+            return _wrong_call(message, self._call(), why=takes)
+        filled = places[:placed]
+        twice = [name for name in self.given if name in filled]
         if twice:
-            what = f"{self.name} got {twice[0]} twice: by its place and by its name"
-            return _wrong_call(what, self._call(), parameter=twice[0])
+            message = f"{self.name} got {twice[0]} twice: by its place and by its name"
+            return _wrong_call(message, self._call(), parameter=twice[0])
         missing = [
             name for name, one in self.parameters.items()
-            if one.default is one.empty and name not in {*taken, *self.given} and one.kind in _NAMED
+            if one.default is one.empty and name not in {*filled, *self.given} and one.kind in _NAMED
         ]  # fmt: skip
-        what = f"{self.name} needs {' and '.join(missing) or 'further arguments'}"
-        return _wrong_call(what, self._call(), why=takes, missing=missing)
+        message = f"{self.name} needs {' and '.join(missing) or 'further arguments'}"
+        return _wrong_call(message, self._call(), why=takes, missing=missing)
 
     def _value(self, name: str) -> Fix:
         """Return a value for one argument, as the example in the documentation has it."""
-        for one in () if self.example is None else self.example[0].keywords:
-            if one.arg == name:
+        for keyword in () if self.example is None else self.example[0].keywords:
+            if keyword.arg == name:
                 try:
-                    return Set(**{name: ast.literal_eval(one.value)})
+                    return Set(**{name: ast.literal_eval(keyword.value)})
                 except ValueError:
-                    return Code(f"{name}={ast.unparse(one.value)}")
+                    return Code(f"{name}={ast.unparse(keyword.value)}")
         example = example_of(self.kinds[name])
         by_name = self.parameters[name].kind in _NAMED
         return Code(f"{name}={example}") if example and by_name and self.example is None else self._call()
@@ -165,5 +171,5 @@ def _parts(parameter: inspect.Parameter, value: Any) -> Iterator[tuple[str, Any]
         yield parameter.name, value
 
 
-def _wrong_call(what: str, fix: Fix, *, why: str = "", **facts: object) -> TacitError:
-    return TacitError("bad-parameter", what, why=why, fix=fix, facts=facts)
+def _wrong_call(message: str, fix: Fix, *, why: str = "", **facts: object) -> TacitError:
+    return TacitError("bad-parameter", message, why=why, fix=fix, facts=facts)

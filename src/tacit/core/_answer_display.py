@@ -44,17 +44,19 @@ _NUMBER_STYLE = "white-space:nowrap;text-align:right"
 _WIDE = 6  # columns of one line that stand side by side in a notebook
 
 
-def _table(answer: AnswerTable, between: str = "  ", most: int = _LINES) -> tuple[list[str], list[list[str]]]:
+def _table(
+    answer: AnswerTable, between: str = "  ", max_lines: int = _LINES
+) -> tuple[list[str], list[list[str]]]:
     """Return the head and the first lines; ``between`` stands between a value and its interval."""
     head = [visible(name) for name in (*answer.keys, *answer.columns)]
     lines = []
     keys = [answer.shown_keys(key) for key in answer.keys]
-    for i in range(min(len(answer), most)):
+    for i in range(min(len(answer), max_lines)):
         line = [visible(values[i]) for values in keys]
         for name, cells in answer.columns.items():
             low, high = cells.low[i], cells.high[i]
-            said, *ends = shown_cell(cells.value[i], low, high, whole=name in answer.counts)
-            line.append(visible(said) + (f"{between}[{', '.join(ends)}]" if low is not None else ""))
+            value_text, *ends = shown_cell(cells.value[i], low, high, whole=name in answer.counts)
+            line.append(visible(value_text) + (f"{between}[{', '.join(ends)}]" if low is not None else ""))
         lines.append(line)
     return head, lines
 
@@ -101,7 +103,7 @@ def _hidden(answer: AnswerTable) -> list[str]:
 
 def _below_zero(answer: AnswerTable) -> list[str]:
     """Explain a negative count, where there is one."""
-    found = [
+    names = [
         name
         for name, cells in answer.columns.items()
         if name in answer.counts and any(isinstance(v, int | float) and v < 0 for v in cells.value)
@@ -109,7 +111,7 @@ def _below_zero(answer: AnswerTable) -> list[str]:
     why = (
         "noise can push small counts below 0; if you set them to 0 before you add up, the total is too large"
     )
-    return [f"{', '.join(found)} below 0: {why}"] if found else []
+    return [f"{', '.join(names)} below 0: {why}"] if names else []
 
 
 def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
@@ -157,9 +159,9 @@ def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     return f"{lines_html(answer)}<i>{caption}</i>"
 
 
-def lines_html(answer: AnswerTable, most: int = _LINES) -> str:
+def lines_html(answer: AnswerTable, max_lines: int = _LINES) -> str:
     """Write the first lines of an answer as a table of HTML."""
-    head, lines = _table(answer, most=most)
+    head, lines = _table(answer, max_lines=max_lines)
     keys = len(answer.keys)
     if len(lines) == 1 and len(head) > _WIDE:  # such as a histogram: one cell below the other
         lines, head, keys = [list(pair) for pair in zip(head, lines[0], strict=True)], [], 1
@@ -185,17 +187,17 @@ _CELL = re.compile(r"(.+)\[[^\[\]]*[\])]")  # stay[0, 5)
 _Places = list[tuple[str, str]]
 
 
-def answer_figures(answer: AnswerTable, what: str | None = None) -> tuple[Figure, ...]:
+def answer_figures(answer: AnswerTable, name_of_figure: str | None = None) -> tuple[Figure, ...]:
     """Return a figure for each column of numbers; the cells of a histogram are one figure."""
     names: dict[str, None] = {}
     for name, cells in answer.columns.items():
         if _is_drawn(cells):
             cell = _CELL.fullmatch(name)
             names[cell[1] if cell and len(_cells_of(answer, cell[1])) > 1 else name] = None
-    if what is not None and what not in names:
-        answer[what]  # refuses a column that is not there
-        raise lacking(what, "numbers to draw", Choose(tuple(names), given=what))
-    return chosen(what, {name: partial(_figure, answer, name) for name in names})
+    if name_of_figure is not None and name_of_figure not in names:
+        answer[name_of_figure]  # refuses a column that is not there
+        raise lacking(name_of_figure, "numbers to draw", Choose(tuple(names), given=name_of_figure))
+    return chosen(name_of_figure, {name: partial(_figure, answer, name) for name in names})
 
 
 def interval_words(answer: AnswerTable, what: str = "bars") -> str:
@@ -224,20 +226,27 @@ def _series(
 ) -> tuple[ChartSeries, ...]:
     labels = list(dict.fromkeys(label for _, label in places))
     gap = room / len(labels) if labels else 0.0  # bars of two series stand side by side
-    made = []
+    series = []
     for number, label in enumerate(labels):
-        own = [i for i, (_, one) in enumerate(places) if one == label]
+        indices = [i for i, (_, one) in enumerate(places) if one == label]
         shift = gap * (number - (len(labels) - 1) / 2)
-        value, low, high = (numbers(ends[i][end] for i in own) for end in range(3))
-        known = any(one is not None for one in (*low, *high))
-        x = tuple(at[places[i][0]] + shift for i in own)
+        value, low, high = (numbers(ends[i][end] for i in indices) for end in range(3))
+        has_intervals = any(one is not None for one in (*low, *high))
+        x = tuple(at[places[i][0]] + shift for i in indices)
         width = 0.8 if len(labels) == 1 else 1.6 * gap
-        made.append(
+        series.append(
             ChartSeries(
-                mark, x, value, low if known else (), high if known else (), label, number, width=width
+                mark,
+                x,
+                value,
+                low if has_intervals else (),
+                high if has_intervals else (),
+                label,
+                number,
+                width=width,
             )
         )
-    return tuple(made)
+    return tuple(series)
 
 
 def _figure(answer: AnswerTable, name: str) -> Figure:
@@ -259,8 +268,8 @@ def _chart(
         names, series = placed_series(places, ends)
         x = ChartAxis(key, names)
     else:
-        least = min(b - a for a, b in pairwise(sorted(set(days.values()))))
-        series = _series(places, ends, days, 0.2 * least, "joined")
+        shortest_gap = min(b - a for a, b in pairwise(sorted(set(days.values()))))
+        series = _series(places, ends, days, 0.2 * shortest_gap, "joined")
         x = ChartAxis(key, kind="dates")
     lowest = min((low for one in series for low in (*one.y, *one.low) if low is not None), default=0.0)
     bottom = 0.0 if cells and lowest >= 0 else None  # the shape of a histogram is read from zero
@@ -274,9 +283,9 @@ def _points(answer: AnswerTable, name: str) -> tuple[_Places, list[tuple[object,
         places = _places(answer)
         return places, list(_ends(answer.columns[name]))[: len(places)]
     labels = ["" if not answer.keys else _label(answer, i) for i in range(len(answer))][:MOST_SERIES]
-    found = [((visible(cell.removeprefix(name)), label), ends) for cell in cells
+    points = [((visible(cell.removeprefix(name)), label), ends) for cell in cells
              for label, ends in zip(labels, _ends(answer.columns[cell]), strict=False)]  # fmt: skip
-    return [place for place, _ in found], [ends for _, ends in found]
+    return [place for place, _ in points], [ends for _, ends in points]
 
 
 def _ends(cells: Cells) -> Iterator[tuple[object, object, object]]:
@@ -285,15 +294,15 @@ def _ends(cells: Cells) -> Iterator[tuple[object, object, object]]:
 
 def _places(answer: AnswerTable) -> _Places:
     """Say where each group stands, and in which series: of two keys, the one with fewer values colours."""
-    whole = [(_label(answer, i), "") for i in range(len(answer))]
+    labels = [(_label(answer, i), "") for i in range(len(answer))]
     if len(answer.keys) == 2:
-        first, second = (answer.shown_keys(key) for key in answer.keys)
-        if len(set(first)) < len(set(second)):
-            first, second = second, first
-        few = len(set(first)) <= _MAX_GROUPS or _days(first) is not None
-        if few and 1 < len(set(second)) <= MOST_SERIES:
-            return [(visible(place), visible(series)) for place, series in zip(first, second, strict=True)]
-    return whole if _days([place for place, _ in whole]) is not None else whole[:_MAX_GROUPS]
+        outer, inner = (answer.shown_keys(key) for key in answer.keys)
+        if len(set(outer)) < len(set(inner)):
+            outer, inner = inner, outer
+        few = len(set(outer)) <= _MAX_GROUPS or _days(outer) is not None
+        if few and 1 < len(set(inner)) <= MOST_SERIES:
+            return [(visible(place), visible(series)) for place, series in zip(outer, inner, strict=True)]
+    return labels if _days([place for place, _ in labels]) is not None else labels[:_MAX_GROUPS]
 
 
 def _key_names(answer: AnswerTable, places: _Places, *, histogram: bool) -> tuple[str, str]:
@@ -302,9 +311,9 @@ def _key_names(answer: AnswerTable, places: _Places, *, histogram: bool) -> tupl
     if histogram:
         return "", keys
     if len(answer.keys) == 2 and any(series for _, series in places):
-        first, second = answer.keys
-        below = second if len(set(answer.keys[first])) < len(set(answer.keys[second])) else first
-        return below, first if below == second else second
+        outer, inner = answer.keys
+        below = inner if len(set(answer.keys[outer])) < len(set(answer.keys[inner])) else outer
+        return below, outer if below == inner else inner
     return keys, ""
 
 
@@ -313,26 +322,26 @@ def _days(places: Sequence[str]) -> dict[str, float] | None:
     if len(places) < 3 or not all(re.match(r"\d{4}-\d\d-\d\d", place) for place in places):
         return None
     try:
-        found = {place: days_of(datetime.fromisoformat(place).replace(tzinfo=None)) for place in places}
+        days = {place: days_of(datetime.fromisoformat(place).replace(tzinfo=None)) for place in places}
     except ValueError:
         return None
-    return found if len(set(found.values())) > 1 else None
+    return days if len(set(days.values())) > 1 else None
 
 
 def _cells_of(answer: AnswerTable, name: str) -> list[str]:
     """Return the columns that are cells of a histogram of this name, in order."""
     if name in answer.columns:
         return []
-    found = [(column, _CELL.fullmatch(column)) for column in answer.columns]
-    return [column for column, cell in found if cell and cell[1] == name]
+    matches = [(column, _CELL.fullmatch(column)) for column in answer.columns]
+    return [column for column, cell in matches if cell and cell[1] == name]
 
 
 def _is_drawn(cells: Cells) -> bool:
     """Whether a column has numbers, or no values but intervals; missing values are left out of a figure."""
-    known = [value for value in cells.value if value is not None]
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in known):
+    values = [value for value in cells.value if value is not None]
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         return False
-    return bool(known) or not cells.value or any(low is not None for low in cells.low)
+    return bool(values) or not cells.value or any(low is not None for low in cells.low)
 
 
 def _words(answer: AnswerTable, name: str) -> tuple[str, ...]:
@@ -341,10 +350,10 @@ def _words(answer: AnswerTable, name: str) -> tuple[str, ...]:
     stands_for = answer.notes.get(columns[0], "")
     ends = [low for column in columns for low in answer[column].low]
     bars = interval_words(answer) if any(low is not None for low in ends) else "no interval"
-    most = len(_places(answer)) if columns == [name] else MOST_SERIES
-    more = [f"first {most} of {len(answer)} groups"] if len(answer) > most else []
-    said = "; ".join(part for part in (stands_for, bars if len(answer) else "", *more) if part)
-    return (said,) if said else ()
+    max_series = len(_places(answer)) if columns == [name] else MOST_SERIES
+    more = [f"first {max_series} of {len(answer)} groups"] if len(answer) > max_series else []
+    caption = "; ".join(part for part in (stands_for, bars if len(answer) else "", *more) if part)
+    return (caption,) if caption else ()
 
 
 def _label(answer: AnswerTable, i: int) -> str:

@@ -81,15 +81,17 @@ class MeasuredIntegers:
     def shown(self, names: Mapping[str, Sequence[str]], lines: Sequence[int]) -> MeasuredIntegers | None:
         """Return what is left where columns are renamed (old name to new ones) and lines reordered."""
         columns = {new: self.columns[old] for old in self.columns for new in names.get(old, ())}
-        kept = tuple(self.integers[i] for i in lines)
-        return replace(self, columns=columns, integers=kept) if columns else None
+        integers = tuple(self.integers[i] for i in lines)
+        return replace(self, columns=columns, integers=integers) if columns else None
 
     def without_hidden(self, columns: Mapping[str, Cells]) -> dict[str, Cells]:
         """Return the columns that are read off these integers without the values that the noise hides."""
-        read = {name: columns[name] for name, (word, _) in self.columns.items() if word not in _TOTALS}
-        if self.statistic not in _DIVIDED or not read:
+        columns_without_totals = {
+            name: columns[name] for name, (word, _) in self.columns.items() if word not in _TOTALS
+        }
+        if self.statistic not in _DIVIDED or not columns_without_totals:
             return {}
-        return {name: without_hidden(cells, self.hidden) for name, cells in read.items()}
+        return {name: without_hidden(cells, self.hidden) for name, cells in columns_without_totals.items()}
 
     @property
     def hidden(self) -> list[bool]:
@@ -115,7 +117,7 @@ class MeasuredIntegers:
     def from_json(cls, document: Any) -> Self:
         """Read the integers back; raises ``ValueError`` where they are not ones."""
         rows = document["rows_per_unit"]
-        read = cls(
+        integers = cls(
             str(document["statistic"]),
             {str(name): (str(word), int(place)) for name, (word, place) in document["columns"].items()},
             tuple(tuple(line) for line in document["integers"]),
@@ -126,14 +128,14 @@ class MeasuredIntegers:
             None if rows is None else int(rows),
             document["yes_no"] is True,
         )
-        whole = all(type(n) is int for line in read.integers for n in line)
-        laws = all(law in _LAWS and scale > 0 for law, scale in read.noise)
-        sizes = {len(line) for line in read.integers}
+        are_integers = all(type(n) is int for line in integers.integers for n in line)
+        laws = all(law in _LAWS and scale > 0 for law, scale in integers.noise)
+        sizes = {len(line) for line in integers.integers}
         size = max(sizes, default=0)
-        placed = all(0 <= place < max(size, 1) for _, place in read.columns.values())
-        if not (whole and laws and placed) or len(sizes) > 1 or read.weight < 1:
+        placed = all(0 <= place < max(size, 1) for _, place in integers.columns.values())
+        if not (are_integers and laws and placed) or len(sizes) > 1 or integers.weight < 1:
             raise ValueError("not the integers of an answer")
-        return read
+        return integers
 
 
 Value: TypeAlias = float | str | bool | None
@@ -273,9 +275,9 @@ class AnswerTable(Content):
             name: Cells(*(tuple(getattr(cells, end)[i] for i in chosen) for end in _ENDS))
             for name, cells in self.columns.items()
         }
-        kept = (one.shown({name: (name,) for name in one.columns}, chosen) for one in self.measured)
+        measured = (one.shown({name: (name,) for name in one.columns}, chosen) for one in self.measured)
         return replace(
-            self, keys=keys, columns=columns, measured=tuple(one for one in kept if one is not None)
+            self, keys=keys, columns=columns, measured=tuple(one for one in measured if one is not None)
         )
 
     def shown_keys(self, key: str) -> list[str]:
@@ -286,8 +288,8 @@ class AnswerTable(Content):
 
     def to_json(self) -> JSON:
         """Return the answer as JSON."""
-        kept = self._written
-        columns = kept[1] if kept is not None and kept[0] is self.columns else self.columns
+        document = self._written
+        columns = document[1] if document is not None and document[0] is self.columns else self.columns
         return {
             "keys": {name: list(values) for name, values in self.keys.items()},
             "columns": {
@@ -307,7 +309,7 @@ class AnswerTable(Content):
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Read the answer back; raises ``ValueError`` where it is not one."""
-        read = cls(
+        answer = cls(
             {name: tuple(values) for name, values in document["keys"].items()},
             {
                 name: Cells(tuple(cells["value"]), tuple(cells["low"]), tuple(cells["high"]))
@@ -322,19 +324,20 @@ class AnswerTable(Content):
             tuple(MeasuredIntegers.from_json(one) for one in document.get("measured", ())),
             str(document.get("covers", "noise")),
         )
-        parts = [*read.keys.values(), *(getattr(c, e) for c in read.columns.values() for e in _ENDS)]
+        parts = [*answer.keys.values(), *(getattr(c, e) for c in answer.columns.values() for e in _ENDS)]
         plain = all(one is None or isinstance(one, str | int | float) for part in parts for one in part)
-        noted = all(isinstance(note, str) for note in read.notes.values())
-        if len({len(part) for part in parts}) > 1 or not plain or not noted or not 0 < read.confidence < 1:
+        noted = all(isinstance(note, str) for note in answer.notes.values())
+        if len({len(part) for part in parts}) > 1 or not plain or not noted or not 0 < answer.confidence < 1:
             raise ValueError("not an answer")
         if any(
-            len(one.integers) != len(read) or not {*one.columns} <= {*read.columns} for one in read.measured
+            len(one.integers) != len(answer) or not {*one.columns} <= {*answer.columns}
+            for one in answer.measured
         ):
             raise ValueError("the integers belong to another answer")
-        for cells in read.columns.values():
+        for cells in answer.columns.values():
             _check_interval(cells)
-        read._dates()  # raises where a date is none
-        return read._without_hidden()
+        answer._dates()  # raises where a date is none
+        return answer._without_hidden()
 
     def _without_hidden(self) -> Self:
         """Return the answer without values that the noise hides, as an older version released them."""
@@ -362,8 +365,8 @@ class AnswerTable(Content):
 
         moments = {name: np.array(values, "datetime64[us]") for name, values in self._dates().items()}
         frame = pd.DataFrame(self.to_dict() | moments)
-        whole = [name for name, values in self.keys.items() if None in values and is_whole(values)]
-        types = dict.fromkeys(self._missing(), "float64") | dict.fromkeys(whole, "Int64")
+        integer_keys = [name for name, values in self.keys.items() if None in values and is_whole(values)]
+        types = dict.fromkeys(self._missing(), "float64") | dict.fromkeys(integer_keys, "Int64")
         return frame.astype(types)
 
     def to_polars(self) -> pl.DataFrame:
@@ -385,21 +388,21 @@ class AnswerTable(Content):
     def _missing(self) -> list[str]:
         """Return the columns of frames in which every number is missing."""
         ends = {name: (cells.value, cells.low, cells.high) for name, cells in self.columns.items()}
-        named = (
+        names = (
             (name + end, part)
             for name, parts in ends.items()
             for end, part in zip(_SUFFIXES, parts, strict=True)
         )
-        return [name for name, part in named if part and all(one is None for one in part)]
+        return [name for name, part in names if part and all(one is None for one in part)]
 
     def _dates(self) -> dict[str, list[date | None]]:
         """Return the groups that are dates, as days or, where one has a time of day, as moments."""
-        made = {}
+        dates = {}
         for name in self.dates:
             days = all(v is None or len(str(v)) == 10 for v in self.keys[name])
-            read = date.fromisoformat if days else datetime.fromisoformat
-            made[name] = [None if v is None else read(str(v)) for v in self.keys[name]]
-        return made
+            parse = date.fromisoformat if days else datetime.fromisoformat
+            dates[name] = [None if v is None else parse(str(v)) for v in self.keys[name]]
+        return dates
 
     def to_csv(self, path: str | Path | None = None, *, certificate: Certificate | None = None) -> str:
         """Return the answer as CSV text, and write it to a file if a path is given.
@@ -487,9 +490,9 @@ def _csv_line(cells: Sequence[object]) -> str:
 
 def is_whole(keys: Sequence[Value]) -> bool:
     """Whether the keys of a column are whole numbers, which the engine wrote with a point."""
-    known = [key for key in keys if key is not None]
-    return bool(known) and all(
-        isinstance(key, float) and key.is_integer() and abs(key) < 2**53 for key in known
+    present = [key for key in keys if key is not None]
+    return bool(present) and all(
+        isinstance(key, float) and key.is_integer() and abs(key) < 2**53 for key in present
     )
 
 

@@ -67,11 +67,11 @@ class AnswerBatch(Content):
 
     def place(self, which: int | str) -> int:
         """Return the position of an answer, from its position or its name."""
-        given: object = which
-        if isinstance(given, int) and not isinstance(given, bool):
-            if not -len(self.answers) <= given < len(self.answers):
+        position: object = which
+        if isinstance(position, int) and not isinstance(position, bool):
+            if not -len(self.answers) <= position < len(self.answers):
                 raise IndexError(f"the batch has {len(self.answers)} answers")  # ends a loop over positions
-            return given % len(self.answers)
+            return position % len(self.answers)
         if which in self.names:
             return self.names.index(str(which))
         raise TacitError(
@@ -86,8 +86,8 @@ class AnswerBatch(Content):
 
     def to_pandas(self) -> dict[str, Any]:
         """Return the answers that are tables as data frames, by name (extra ``pandas``)."""
-        found: list[tuple[str, Any]] = [(one.name, one.content) for one in self.answers]
-        return {name: content.to_pandas() for name, content in found if hasattr(content, "to_pandas")}
+        contents: list[tuple[str, Any]] = [(one.name, one.content) for one in self.answers]
+        return {name: content.to_pandas() for name, content in contents if hasattr(content, "to_pandas")}
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write every answer below its name."""
@@ -115,17 +115,17 @@ class AnswerBatch(Content):
         """
         if what is not None:
             return self.answers[self.place(what)].content.figures()[:1]
-        drawn = [
+        figures = [
             replace(figure, title=f"{one.name}: {figure.title}")
             for one in self.answers
             for figure in one.content.figures()[:1]
         ]
         several = len(self.answers) > 1
-        if not drawn:
+        if not figures:
             return ()
         words = ("the cost is that of all answers of the batch together",) if several else ()
-        made = together(drawn)
-        return (replace(made, words=(*made.words, *words)),)
+        joint_figure = together(figures)
+        return (replace(joint_figure, words=(*joint_figure.words, *words)),)
 
     def without_figure(self) -> TacitError:
         """Say that no answer has a figure."""
@@ -147,13 +147,13 @@ class AnswerBatch(Content):
     def from_json(cls, document: Any) -> Self:
         """Read a batch back; raises ``ValueError`` if the document is not a batch."""
         answers = []
-        for one in document:
-            kind = content_named(str(one["kind"]))
+        for entry in document:
+            kind = content_named(str(entry["kind"]))
             if kind is None or kind is cls:
                 raise ValueError("not a content of a batch")
-            marks = tuple(str(mark) for mark in one["marks"])
-            answers.append(BatchAnswer(str(one["name"]), kind.from_json(one["content"]), marks))
-        if not answers or len({one.name for one in answers}) < len(answers):
+            marks = tuple(str(mark) for mark in entry["marks"])
+            answers.append(BatchAnswer(str(entry["name"]), kind.from_json(entry["content"]), marks))
+        if not answers or len({entry.name for entry in answers}) < len(answers):
             raise ValueError("a batch has answers with different names")
         return cls(tuple(answers))
 
@@ -172,10 +172,10 @@ class BatchReleases:
         return (self[place] for place in range(len(self)))
 
     def __getitem__(self, which: int | str) -> Release[Any]:
-        one = self.batch.answers[self.batch.place(which)]
-        whole = len(self)
-        mark = f"one of {whole} answers of a batch; the certificate states what they cost together"
-        return Release(one.content, self.certificate, (*one.marks, *([mark] if whole > 1 else [])))
+        answer = self.batch.answers[self.batch.place(which)]
+        size = len(self)
+        mark = f"one of {size} answers of a batch; the certificate states what they cost together"
+        return Release(answer.content, self.certificate, (*answer.marks, *([mark] if size > 1 else [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class ShownAnswer:
     level: Fraction
 
 
-def batch_task(parts: Sequence[Task[Any, Any]], shown: Sequence[ShownAnswer]) -> Task[Any, AnswerBatch]:
+def batch_task(parts: Sequence[Task[Any, Any]], answers: Sequence[ShownAnswer]) -> Task[Any, AnswerBatch]:
     """Return the task that draws several tasks about one dataset, each of which is measured once.
 
     Names and order of the answers are not part of the question.
@@ -206,12 +206,15 @@ def batch_task(parts: Sequence[Task[Any, Any]], shown: Sequence[ShownAnswer]) ->
 
     def read(noisy: Sequence[Noisy], confidence: Fraction) -> AnswerBatch:
         del confidence  # each answer has its own
-        own, start = [], 0
+        noisy_of_task, start = [], 0
         for part in parts:
-            own.append(noisy[start : start + len(part.steps)])
+            noisy_of_task.append(noisy[start : start + len(part.steps)])
             start += len(part.steps)
         return AnswerBatch(
-            tuple(BatchAnswer(one.name, one.reader.reading(own[one.place], one.level)) for one in shown)
+            tuple(
+                BatchAnswer(one.name, one.reader.reading(noisy_of_task[one.place], one.level))
+                for one in answers
+            )
         )
 
     def unavailable() -> TacitError | None:
@@ -292,20 +295,22 @@ def batch(
     >>> visits.remaining
     epsilon 0.5 of 1
     """
-    members = [*((f"q{number}", one) for number, one in enumerate(questions, 1)), *named.items()]
+    members = [*((f"q{number}", question) for number, question in enumerate(questions, 1)), *named.items()]
     if not members or len(members) > _MAX_QUESTIONS:
         raise bad_parameter("questions", f"1 to {_MAX_QUESTIONS:,} questions", len(members), fix=_EXAMPLE)
     if len({name for name, _ in members}) < len(members):
         raise bad_parameter("names", "different from q1, q2 and so on", sorted(named), fix=_EXAMPLE)
-    ready = [isinstance(one, Plan) for _, one in members]
+    ready = [isinstance(question, Plan) for _, question in members]
     if all(ready):
         Omitted("for plans, which have their cost already").read("weights", weights)
         return _joined(members, None)
-    for name, one in members:
-        if isinstance(one, Plan) or not (callable(getattr(one, "plan", None)) or callable(one)):
+    for name, question in members:
+        if isinstance(question, Plan) or not (
+            callable(getattr(question, "plan", None)) or callable(question)
+        ):
             raise TacitError(
                 "bad-parameter",
-                f"{name} is {'a plan' if isinstance(one, Plan) else 'not a question'}, but others are "
+                f"{name} is {'a plan' if isinstance(question, Plan) else 'not a question'}, but others are "
                 "questions"
                 if any(ready)
                 else f"{name} is not a question: it has no method plan",
@@ -366,16 +371,16 @@ def rebuilt_batch(request: Mapping[str, Any], rebuild: Callable[[Any], Plan[Any]
 
     The promised total is part of the certificate, so it is checked against the cost.
     """
-    given, total = request["batch"], request["promised"]
-    if not isinstance(given, list) or not 0 < len(given) <= _MAX_QUESTIONS:
+    plans, total = request["batch"], request["promised"]
+    if not isinstance(plans, list) or not 0 < len(plans) <= _MAX_QUESTIONS:
         raise ValueError("not the members of a batch")
-    names = [name for name, _ in given]
+    names = [name for name, _ in plans]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError("not the names of a batch")
     if not set(total) <= {"epsilon", "delta", "rho"}:
         raise ValueError("not the total of a batch")
     promised = {name: read_fraction(value) for name, value in total.items()}
-    return _joined([(name, rebuild(one)) for name, one in given], promised)
+    return _joined([(name, rebuild(one)) for name, one in plans], promised)
 
 
 def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fraction] | None) -> Plan[Any]:
@@ -392,18 +397,18 @@ def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fra
         )
     distinct = sorted({one.hash: one for one in each}.items())
     places = {digest: place for place, (digest, _) in enumerate(distinct)}
-    shown = tuple(
+    answers = tuple(
         ShownAnswer(name, places[one.hash], _task(one), plan.confidence)
         for (name, plan), one in zip(members, each, strict=True)
     )
-    task = batch_task([_task(one) for _, one in distinct], shown)
-    asked = f"{len(members)} questions at once: " + "; ".join(dict.fromkeys(one.asked for one in each))
+    task = batch_task([_task(one) for _, one in distinct], answers)
+    words = f"{len(members)} questions at once: " + "; ".join(dict.fromkeys(one.asked for one in each))
     packages = tuple(sorted({package for one in each for package in one.packages}))
-    whole = replace(each[0], task=task, promised=promised or {}, asked=asked, audit=None, packages=packages)
+    joint = replace(each[0], task=task, promised=promised or {}, asked=words, audit=None, packages=packages)
     if promised is None:
-        promised = _promise_of({one.hash: one for one in plans}.values(), whole)
-        whole = replace(whole, promised=promised)
-    if not whole.cost.fits(
+        promised = _promise_of({one.hash: one for one in plans}.values(), joint)
+        joint = replace(joint, promised=promised)
+    if not joint.cost.fits(
         Budget(promised.get("epsilon"), promised.get("delta", 0), rho=promised.get("rho"))
     ):
         raise TacitError(
@@ -413,7 +418,7 @@ def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fra
             fix="plan the batch again",
         )
     return Plan(
-        dict(promised), plans[0].confidence, asked, (whole,),
+        dict(promised), plans[0].confidence, words, (joint,),
         _forecast=lambda: _forecasts(members),
         _facts=lambda: _facts(members),
         _request=lambda: _request(members, promised),
@@ -444,25 +449,25 @@ def _member(name: str, plan: Plan[Any]) -> Member:
 
 
 def _check_one_dataset(members: Sequence[Member]) -> None:
-    first = members[0]
+    member = members[0]
     for other in members[1:]:
-        if other.identity != first.identity or not (
-            other.ledger is first.ledger or other.ledger == first.ledger
+        if other.identity != member.identity or not (
+            other.ledger is member.ledger or other.ledger == member.ledger
         ):
             raise TacitError(
                 "not-allowed",
                 "a batch asks one dataset, but its questions belong to several: "
-                f"{first.identity.name} and {other.identity.name}",
+                f"{member.identity.name} and {other.identity.name}",
                 why="one charge is made to one ledger for one declared dataset and version",
                 fix="make one batch for each dataset",
             )
 
 
-def _promise_of(plans: Any, whole: Member) -> dict[str, Fraction]:
+def _promise_of(plans: Any, joint: Member) -> dict[str, Fraction]:
     """Return what ready plans promise together: the sums, or what their composition allows if it is less."""
     stated = [plan.promised for plan in plans]
     delta = sum((one.get("delta", Fraction(0)) for one in stated), Fraction(0))
-    cost, small = whole.cost, {"delta": delta} if delta else {}
+    cost, small = joint.cost, {"delta": delta} if delta else {}
     if all("epsilon" in one for one in stated):
         total = sum((one["epsilon"] for one in stated), Fraction(0))
         if delta and delta < 1:
@@ -514,26 +519,26 @@ def _presented(release: Release[Any], plans: Sequence[Plan[Any]]) -> Release[Any
     """Show every answer as its own plan shows it: order, names, arithmetic."""
     content = release.content
     answers = []
-    for one, plan in zip(content.answers, plans, strict=True):
-        shown = Release(one.content, release.certificate)
+    for answer, plan in zip(content.answers, plans, strict=True):
+        release_of_answer = Release(answer.content, release.certificate)
         if plan._present is not None:  # noqa: SLF001 - the core's own
-            shown = plan._present(shown)  # noqa: SLF001
-        answers.append(replace(one, content=shown.content, marks=shown.marks))
+            release_of_answer = plan._present(release_of_answer)  # noqa: SLF001
+        answers.append(replace(answer, content=release_of_answer.content, marks=release_of_answer.marks))
     return replace(release, content=replace(content, answers=tuple(answers)))
 
 
 def _read_weights(
-    names: Sequence[str], given: Mapping[str, Number] | Sequence[Number] | None
+    names: Sequence[str], weights_given: Mapping[str, Number] | Sequence[Number] | None
 ) -> tuple[Fraction, ...]:
     """Read the weights in the order of the questions; 1 where nothing is said."""
     from collections.abc import Mapping as Named
 
-    if given is None:
+    if weights_given is None:
         return (Fraction(1),) * len(names)
-    if isinstance(given, Named):
+    if isinstance(weights_given, Named):
         example = f"weights={{{names[0]!r}: 2}}"
-        weights = Mapped("numbers by name", example, names=tuple(names)).read("weights", given)
+        weights = Mapped("numbers by name", example, names=tuple(names)).read("weights", weights_given)
         return tuple(rational(f"the weight of {name}", weights.get(name, 1)) for name in names)
     words = "numbers in the order of the questions (or numbers by name)"
-    listed = Listed(words, str([1] * len(names)), len(names), len(names)).read("weights", given)
-    return tuple(rational(f"the weight of {name}", one) for name, one in zip(names, listed, strict=True))
+    numbers = Listed(words, str([1] * len(names)), len(names), len(names)).read("weights", weights_given)
+    return tuple(rational(f"the weight of {name}", one) for name, one in zip(names, numbers, strict=True))

@@ -27,13 +27,13 @@ DEFAULT_LEVEL = Fraction(95, 100)
 
 def planned(question: Any, level: Fraction, **total: Fraction | None) -> Plan[Any]:
     """Plan a question, or call a function that does; what is None or zero is not given."""
-    given: dict[str, Any] = {name: value for name, value in total.items() if value}
+    price: dict[str, Any] = {name: value for name, value in total.items() if value}
     if isinstance(question, Question) and DELTA not in question.kind.takes:
-        given.pop("delta", None)
+        price.pop("delta", None)
     ask = getattr(question, "plan", None)
     if ask is not None or level != DEFAULT_LEVEL:
-        given["confidence"] = level
-    plan: object = (question if ask is None else ask)(**given)
+        price["confidence"] = level
+    plan: object = (question if ask is None else ask)(**price)
     return Instance(Plan, "tc.batch(friends.edges())", "one that makes a plan").read(
         "a question of the batch", plan
     )
@@ -46,25 +46,25 @@ def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: Goal) -> 
     epsilon and delta (parts of epsilon, each with the noise that is best for it; parts of rho, all Gaussian),
     the one is taken in which the largest loss against being asked alone is smallest.
     """
-    alone = [_alone(one, goal) for one in questions]
-    if any(len(plan._members) != 1 or plan.instalments for plan in alone):  # noqa: SLF001 - refused later
-        return alone
+    plans_alone = [_alone(one, goal) for one in questions]
+    if any(len(plan._members) != 1 or plan.instalments for plan in plans_alone):  # noqa: SLF001 - refused later
+        return plans_alone
     heaviest: dict[str, Fraction] = {}
-    for plan, weight in zip(alone, weights, strict=True):
+    for plan, weight in zip(plans_alone, weights, strict=True):
         heaviest[plan.hash] = max(heaviest.get(plan.hash, Fraction(0)), weight)
     if len(heaviest) == 1:
-        return alone
-    first = {plan.hash: place for place, plan in reversed(list(enumerate(alone)))}
+        return plans_alone
+    first_positions = {plan.hash: place for place, plan in reversed(list(enumerate(plans_alone)))}
     parts = _BatchParts(
-        [questions[first[digest]] for digest in heaviest],
-        [alone[first[digest]] for digest in heaviest],
+        [questions[first_positions[digest]] for digest in heaviest],
+        [plans_alone[first_positions[digest]] for digest in heaviest],
         list(heaviest.values()),
         goal,
     )
     chosen = dict(zip(heaviest, parts.best(), strict=True))
     return [
-        plan if first[one.hash] == place else _same(questions[place], plan, goal)
-        for place, one in enumerate(alone)
+        plan if first_positions[one.hash] == place else _same(questions[place], plan, goal)
+        for place, one in enumerate(plans_alone)
         for plan in [chosen[one.hash]]
     ]
 
@@ -84,8 +84,8 @@ def _alone(question: Any, goal: Goal) -> Plan[Any]:
 
 def _same(question: Any, plan: Plan[Any], goal: Goal) -> Plan[Any]:
     """Plan a question as an equal one was planned, so that its own names and order are kept."""
-    own = planned(question, goal.confidence, **dict(plan.promised))
-    return own if own.hash == plan.hash else plan
+    own_plan = planned(question, goal.confidence, **dict(plan.promised))
+    return own_plan if own_plan.hash == plan.hash else plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ class _BatchParts:
             return self._filled(self._by_rho(self.goal.rho, self.goal.delta))
         families = [self._filled(self._by_epsilon)]
         if self.goal.delta:
-            left = self.goal.delta / 2 if any(self._with_delta) else self.goal.delta
-            cap = rho_cap(self.goal.epsilon or Fraction(0), left) * Fraction(9997, 10_000)
+            delta_left = self.goal.delta / 2 if any(self._with_delta) else self.goal.delta
+            cap = rho_cap(self.goal.epsilon or Fraction(0), delta_left) * Fraction(9997, 10_000)
             with suppress(TacitError):  # a question that cannot be planned in rho
-                families.append(self._filled(self._by_rho(cap, self.goal.delta - left)))
+                families.append(self._filled(self._by_rho(cap, self.goal.delta - delta_left)))
         return min(families, key=self._loss)
 
     @property
@@ -116,13 +116,14 @@ class _BatchParts:
 
     def _by_epsilon(self, scale: Fraction) -> list[Plan[Any]]:
         """Split epsilon in proportion to the weights; a delta in proportion to their squares."""
-        goal, whole = self.goal, sum(self.weights)
+        goal, total_weight = self.goal, sum(self.weights)
         squares = sum(weight**2 for weight in self.weights)
         delta = goal.delta / 2 if any(self._with_delta) else goal.delta
         return [
             planned(
                 question, goal.confidence,
-                epsilon=(goal.epsilon or 0) * scale * weight / whole, delta=delta * weight**2 / squares,
+                epsilon=(goal.epsilon or 0) * scale * weight / total_weight,
+                delta=delta * weight**2 / squares,
             )
             for question, weight in zip(self.questions, self.weights, strict=True)
         ]  # fmt: skip
@@ -151,25 +152,25 @@ class _BatchParts:
         bracket where the line leads out of it.
         """
         low = high = None  # the largest scale that fits, the smallest that does not; with what they use
-        scale, kept = Fraction(1), None
+        scale, best_plans = Fraction(1), None
         for _ in range(_TURNS):
-            plans = self._tried(parts, scale, must=kept is None and scale <= 1)
+            plans = self._tried(parts, scale, must=best_plans is None and scale <= 1)
             used = math.inf if plans is None else self._used(plans)
             if plans is not None and used <= 1:
-                low, kept = (scale, used), plans
+                low, best_plans = (scale, used), plans
             else:
                 high = (scale, used)
             if low is not None and (used * _FINE >= 1 >= used or (high and high[0] <= low[0] * _FINE)):
                 break
             scale = _next_scale(low, high)
-        if kept is None:
+        if best_plans is None:
             raise TacitError(
                 "no-guarantee",
                 "the questions do not fit into the total together, however small their parts are",
                 why="a part of their cost does not shrink with epsilon",
                 fix="choose a larger delta, or public groups",
             )
-        return kept
+        return best_plans
 
     def _tried(
         self, parts: Callable[[Fraction], list[Plan[Any]]], scale: Fraction, *, must: bool
@@ -202,10 +203,10 @@ class _BatchParts:
     def _loss(self, plans: list[Plan[Any]]) -> float:
         """Return the largest weighted loss of a question against being asked alone with the whole total."""
         losses = [0.0]
-        for plan, alone, weight in zip(plans, self.alone, self.weights, strict=True):
-            for ours, whole in zip(plan.forecast, alone.forecast, strict=False):
-                if ours.error and whole.error:
-                    losses.append(float(weight) * ours.error / whole.error)
+        for plan, plan_alone, weight in zip(plans, self.alone, self.weights, strict=True):
+            for ours, forecast in zip(plan.forecast, plan_alone.forecast, strict=False):
+                if ours.error and forecast.error:
+                    losses.append(float(weight) * ours.error / forecast.error)
         return max(losses)
 
 
@@ -213,15 +214,15 @@ def _next_scale(low: tuple[Fraction, float] | None, high: tuple[Fraction, float]
     """Return the scale to try next, from the best that fits and the worst that does not."""
     if low is None or high is None:
         [(scale, used)] = [one for one in (low, high) if one is not None]
-        wanted = 0.9998 / used if math.isfinite(used) and used > 0 else 0.5
-        factor = min(max(wanted, 0.25), 4.0)  # to the power 1: most costs grow at least in proportion
+        target = 0.9998 / used if math.isfinite(used) and used > 0 else 0.5
+        factor = min(max(target, 0.25), 4.0)  # to the power 1: most costs grow at least in proportion
         return _short(float(scale) * (min(factor, 0.99) if low is None else max(factor, 1.002)))
-    (left, at_left), (right, at_right) = low, high
-    middle = math.sqrt(float(left) * float(right))
-    if math.isfinite(at_right) and 0 < at_left < at_right:
-        slope = math.log(at_right / at_left) / math.log(float(right / left))
-        guess = float(left) * (0.9997 / at_left) ** (1 / slope)
-        if float(left) * 1.0002 < guess < float(right) * 0.9998:
+    (lower, at_lower), (upper, at_upper) = low, high
+    middle = math.sqrt(float(lower) * float(upper))
+    if math.isfinite(at_upper) and 0 < at_lower < at_upper:
+        slope = math.log(at_upper / at_lower) / math.log(float(upper / lower))
+        guess = float(lower) * (0.9997 / at_lower) ** (1 / slope)
+        if float(lower) * 1.0002 < guess < float(upper) * 0.9998:
             middle = guess
     return _short(middle)
 

@@ -57,12 +57,12 @@ def needed_budget(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Fractio
     >>> needed_budget(Filter.start(Budget(epsilon=1)), [(Cost.pure(0.3), 4)])
     Fraction(6, 5)
     """
-    whole, budget = charged_all(state, charges), state.budget
+    state_after, budget = charged_all(state, charges), state.budget
     if budget.rho is not None:
-        return whole.rho if whole.delta <= budget.delta else None
+        return state_after.rho if state_after.delta <= budget.delta else None
     if not budget.delta:
-        return None if whole.delta else whole.epsilon
-    if whole.epsilon == 0 and not whole.delta:
+        return None if state_after.delta else state_after.epsilon
+    if state_after.epsilon == 0 and not state_after.delta:
         return Fraction(0)
 
     def fits(epsilon: Fraction) -> bool:
@@ -108,82 +108,85 @@ def rounded_up(value: Fraction) -> Fraction:
 _LOWEST, _HIGHEST = Fraction(1, 2**30), Fraction(2**12)
 
 
-def plans_of(asked: AskedReport, state: Filter) -> list[Plan[Any]]:
+def plans_of(report: AskedReport, state: Filter) -> list[Plan[Any]]:
     """Return plans of one release: at the price that was given, or such that just keep the error.
 
     A budget with a delta or in rho may pay less for Gaussian noise (the last plan) than for noise of a pure
     epsilon (the first). The plan of which it pays for more releases is in the middle.
     """
-    if asked.within is None:
-        return [_priced(asked, epsilon=asked.epsilon, rho=asked.rho)]
+    if report.within is None:
+        return [_priced(report, epsilon=report.epsilon, rho=report.rho)]
     budget = state.budget
     plans = []
-    if budget.rho is None or not asked.delta:
-        plans.append(_within_by_epsilon(asked))
+    if budget.rho is None or not report.delta:
+        plans.append(_within_by_epsilon(report))
     if budget.rho is not None or budget.delta:
         try:
-            plans.append(_searched(asked, "rho"))
+            plans.append(_searched(report, "rho"))
         except TacitError:
             if not plans:
                 raise
-    whole = Filter.start(budget)
+    untouched = Filter.start(budget)
 
     def rank(plan: Plan[Any]) -> tuple[int, float]:
         rho = plan.cost.spend.rho
-        return -whole.how_many(plan.cost), math.inf if rho is None else float(rho)
+        return -untouched.how_many(plan.cost), math.inf if rho is None else float(rho)
 
     return [plans[0], min(plans, key=rank), plans[-1]] if len(plans) > 1 else plans
 
 
-def _priced(asked: AskedReport, **price: Fraction | None) -> Plan[Any]:
-    size = None if asked.size is None else Fraction(asked.size)
-    if size is not None and hasattr(asked.question, "plan"):
-        return _sized(asked, price)
-    return planned(asked.question, asked.confidence, delta=asked.delta, **price)
+def _priced(report: AskedReport, **price: Fraction | None) -> Plan[Any]:
+    size = None if report.size is None else Fraction(report.size)
+    if size is not None and hasattr(report.question, "plan"):
+        return _sized(report, price)
+    return planned(report.question, report.confidence, delta=report.delta, **price)
 
 
-def _sized(asked: AskedReport, price: dict[str, Fraction | None]) -> Plan[Any]:
+def _sized(report: AskedReport, price: dict[str, Fraction | None]) -> Plan[Any]:
     """Plan a question with its public guess of the number of rows."""
 
-    def with_size(**given: Any) -> Any:
-        return asked.question.plan(size=asked.size, **given)
+    def with_size(**price: Any) -> Any:
+        return report.question.plan(size=report.size, **price)
 
-    return planned(with_size, asked.confidence, delta=asked.delta, **price)
+    return planned(with_size, report.confidence, delta=report.delta, **price)
 
 
-def _within_by_epsilon(asked: AskedReport) -> Plan[Any]:
+def _within_by_epsilon(report: AskedReport) -> Plan[Any]:
     """Let the question find its epsilon, if it can; else search it."""
-    question = asked.question
+    question = report.question
     if isinstance(question, Question) and WITHIN in question.kind.takes:
-        return _priced(asked, within=asked.within)
-    return _searched(asked, "epsilon")
+        return _priced(report, within=report.within)
+    return _searched(report, "epsilon")
 
 
-def _searched(asked: AskedReport, kind: str) -> Plan[Any]:
+def _searched(report: AskedReport, kind: str) -> Plan[Any]:
     """Find the smallest epsilon or rho at which every column stays within the error; checked forward."""
-    assert asked.within is not None  # noqa: S101 - the caller knows
-    within = float(asked.within)
+    assert report.within is not None  # noqa: S101 - the caller knows
+    within = float(report.within)
 
     def keeping(price: Fraction) -> Plan[Any] | None:
-        plan = _priced(asked, **{kind: price})
+        plan = _priced(report, **{kind: price})
         return plan if largest_error(plan) <= within else None
 
     high, low = Fraction(1), Fraction(1, 2)
-    kept = keeping(high)
-    while kept is None:
+    best = keeping(high)
+    while best is None:
         low, high = high, high * 4
         if high > _HIGHEST:
             raise bad_parameter(
-                f"within of {asked.name}", "an error that can be reached", within, fix=Set(within=10 * within)
+                f"within of {report.name}",
+                "an error that can be reached",
+                within,
+                fix=Set(within=10 * within),
             )
-        kept = keeping(high)
+        best = keeping(high)
     while low > _LOWEST and (more := keeping(low)) is not None:
-        low, high, kept = low / 4, low, more
+        low, high, best = low / 4, low, more
     while high / low > Fraction(1001, 1000):
         middle = _between(low, high)
         more = keeping(middle)
-        low, high, kept = (middle, high, kept) if more is None else (low, middle, more)
-    return keeping(rounded_up(high)) or kept
+        low, high, best = (middle, high, best) if more is None else (low, middle, more)
+    return keeping(rounded_up(high)) or best
 
 
 def largest_error(plan: Plan[Any]) -> float:
@@ -205,7 +208,7 @@ def largest_error(plan: Plan[Any]) -> float:
 
 
 def most_that_fits(
-    asked: AskedReport, plan: Plan[Any], states: Sequence[Filter], others: Sequence[tuple[Cost, int]]
+    report: AskedReport, plan: Plan[Any], states: Sequence[Filter], others: Sequence[tuple[Cost, int]]
 ) -> Plan[Any] | None:
     """Return the plan of the largest price at which all releases of a report fit beside others; None: none.
 
@@ -222,9 +225,9 @@ def most_that_fits(
     kind = "rho" if "rho" in plan.promised else "epsilon"
 
     def fitting(price: Fraction) -> Plan[Any] | None:
-        tried = _priced(asked, **{kind: price})
-        kept = all(charged_all(room, [(tried.cost, asked.times)]).within for room in rooms)
-        return tried if kept else None
+        tried = _priced(report, **{kind: price})
+        fits = all(charged_all(room, [(tried.cost, report.times)]).within for room in rooms)
+        return tried if fits else None
 
     high = plan.promised[kind]
     return _largest(fitting, high)
@@ -232,13 +235,13 @@ def most_that_fits(
 
 def _largest(fitting: Callable[[Fraction], Plan[Any] | None], high: Fraction) -> Plan[Any] | None:
     """Find the plan of the largest price below one that does not fit, in three digits."""
-    low, kept = high, None
-    while kept is None:
+    low, best = high, None
+    while best is None:
         low = _three_digits(low / 2)
         if low < _LOWEST:
             return None
         try:
-            kept = fitting(low)
+            best = fitting(low)
         except TacitError:  # noise beyond what can be drawn
             return None
     high = min(high, 2 * low)
@@ -247,8 +250,8 @@ def _largest(fitting: Callable[[Fraction], Plan[Any] | None], high: Fraction) ->
         if not low < middle < high:
             break
         more = fitting(middle)
-        low, high, kept = (low, middle, kept) if more is None else (middle, high, more)
-    return kept
+        low, high, best = (low, middle, best) if more is None else (middle, high, more)
+    return best
 
 
 def _between(low: Fraction, high: Fraction) -> Fraction:
@@ -288,10 +291,10 @@ def remedy_of(schedule: BudgetSchedule) -> Remedy | None:
     short = [line for line in schedule.lines if not line.fits]
     if not short:
         return None
-    last = short[-1]
-    others = [(line.plan.cost, line.asked.times) for line in schedule.lines if line is not last]
-    plan = most_that_fits(last.asked, last.plan, (schedule.state, *schedule.above), others)
-    return Remedy(last.asked.name, schedule.needs, plan, last.fitting)
+    last_line = short[-1]
+    others = [(line.plan.cost, line.asked.times) for line in schedule.lines if line is not last_line]
+    plan = most_that_fits(last_line.asked, last_line.plan, (schedule.state, *schedule.above), others)
+    return Remedy(last_line.asked.name, schedule.needs, plan, last_line.fitting)
 
 
 def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
@@ -300,24 +303,24 @@ def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
     if remedy is None:
         return ()
     short = [line for line in schedule.lines if not line.fits]
-    said = [f"{_shortfall(line)}." for line in short]
+    sentences = [f"{_shortfall(line)}." for line in short]
     kind = _kind(schedule)
     if remedy.budget is not None:
         delta = f" with the same delta of {float(schedule.budget.delta):g}" if schedule.budget.delta else ""
-        said.append(f"A budget of {kind} {_up(remedy.budget)}{delta} pays for everything.")
+        sentences.append(f"A budget of {kind} {_up(remedy.budget)}{delta} pays for everything.")
     else:
-        said.append(f"No larger {kind} helps: {_obstacle(schedule)}.")
-    last = short[-1]
+        sentences.append(f"No larger {kind} helps: {_obstacle(schedule)}.")
+    last_line = short[-1]
     if remedy.plan is not None:
-        said.append(f"Or {_softer(last, remedy.plan)}: then everything fits.")
+        sentences.append(f"Or {_softer(last_line, remedy.plan)}: then everything fits.")
     if len(short) == 1:
-        said.append(
-            f"Or leave out {last.asked.name}: then everything else fits."
-            if not last.fitting
-            else f"Or release {last.asked.name} {last.fitting} {'time' if last.fitting == 1 else 'times'} "
-            f"instead of {last.asked.times}."
+        sentences.append(
+            f"Or leave out {last_line.asked.name}: then everything else fits."
+            if not last_line.fitting
+            else f"Or release {last_line.asked.name} {last_line.fitting} "
+            f"{'time' if last_line.fitting == 1 else 'times'} instead of {last_line.asked.times}."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _shortfall(line: PricedReport) -> str:
@@ -361,7 +364,7 @@ def _up(value: Fraction | None) -> str:
 
 def schedule_page(schedule: BudgetSchedule) -> Report:
     """Return the schedule as a page: a line for each report, then what the rest would take."""
-    kind, whole = _kind(schedule), _whole(schedule)
+    kind, total = _kind(schedule), _whole(schedule)
     rows = tuple(
         (
             line.asked.name,
@@ -369,7 +372,7 @@ def schedule_page(schedule: BudgetSchedule) -> Report:
             promise_in_words(line.plan.promised),
             _expected(line),
             "yes" if line.fits else f"{line.fitting} of {line.asked.times}",
-            f"{_up(line.cumulative)} of {float(whole):g}",
+            f"{_up(line.cumulative)} of {float(total):g}",
         )
         for line in schedule.lines
     )
@@ -381,7 +384,7 @@ def schedule_page(schedule: BudgetSchedule) -> Report:
         else "Not everything fits.",
     )
     table = ReportTable("", head, rows)
-    return Report(f"Plan for a budget of {kind} {float(whole):g}{delta}", lead, (table,), schedule.advice)
+    return Report(f"Plan for a budget of {kind} {float(total):g}{delta}", lead, (table,), schedule.advice)
 
 
 def _expected(line: PricedReport) -> str:
@@ -393,22 +396,22 @@ def _expected(line: PricedReport) -> str:
 
 def schedule_figure(schedule: BudgetSchedule) -> Figure:
     """Show bars for what each report adds, and what is left after it."""
-    kind, whole = _kind(schedule), float(_whole(schedule))
+    kind, total = _kind(schedule), float(_whole(schedule))
     names = tuple(shortened(line.asked.name, 18) for line in schedule.lines)
     so_far = [float(line.cumulative or 0) for line in schedule.lines]
-    wanted = [float(line.wanted or 0) for line in schedule.lines]
-    missing = [whole + max(0.0, w - max(s, whole)) for w, s in zip(wanted, so_far, strict=True)]
-    beyond = [place for place, end in enumerate(missing) if end > whole]
+    prices = [float(line.wanted or 0) for line in schedule.lines]
+    missing = [total + max(0.0, w - max(s, total)) for w, s in zip(prices, so_far, strict=True)]
+    beyond = [place for place, end in enumerate(missing) if end > total]
     series = [ChartSeries("bars", range(len(names)), so_far, label="paid", base=[0.0, *so_far[:-1]])]
     if beyond:
-        ends, base = [missing[place] for place in beyond], [whole] * len(beyond)
+        ends, base = [missing[place] for place in beyond], [total] * len(beyond)
         series.append(
             ChartSeries("bars", beyond, ends, label="does not fit", colour=RED, dashed=True, base=base)
         )
-    budget = f"budget: {kind} {whole:g}"
-    series.append(ChartSeries("across", (), (whole,), label=budget, colour=GREY, dashed=True))
-    left = [whole - one for one in so_far]
-    series.append(ChartSeries("joined", range(len(names)), left, label="left afterwards", colour=ORANGE))
+    budget = f"budget: {kind} {total:g}"
+    series.append(ChartSeries("across", (), (total,), label=budget, colour=GREY, dashed=True))
+    remaining = [total - one for one in so_far]
+    series.append(ChartSeries("joined", range(len(names)), remaining, label="left afterwards", colour=ORANGE))
     title = "What each report takes of the budget, in the order of priority"
     return Figure(title, (Chart(tuple(series), ChartAxis("", names), ChartAxis(kind)),))
 
@@ -463,22 +466,24 @@ def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) 
     >>> [(line.asked.name, line.fitting) for line in year.lines]
     [('monthly', 12), ('yearly', 0)]
     """
-    listed = Listed("reports", f"[{_REPORT}]").read("reports", reports)
-    asked = [AskedReport.read(one, place) for place, one in enumerate(listed, 1)]
-    names = [one.name for one in asked]
+    mappings = Listed("reports", f"[{_REPORT}]").read("reports", reports)
+    read_reports = [AskedReport.read(one, index) for index, one in enumerate(mappings, 1)]
+    names = [one.name for one in read_reports]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad_parameter("name", "different for each report", twice, fix="rename one of them")
     states = _states_of(budget)
-    ordered = sorted(asked, key=lambda one: one.priority)  # stable: as given where priorities are equal
+    ordered = sorted(
+        read_reports, key=lambda one: one.priority
+    )  # stable: as given where priorities are equal
     options = [plans_of(one, states[0]) for one in ordered]
     if not isinstance(budget, Budget):
         _check_dataset(ordered, options, budget)
     best = _best(ordered, options, states)
-    wanted = [(line.plan.cost, line.asked.times) for line in best.lines]
-    for place, state in enumerate(states[1:] if best.wanted_within else (), 1):  # one above has too little
-        if not charged_all(state, wanted).within:
-            return _best(ordered, options, [state, *states[:place], *states[place + 1 :]])
+    charges = [(line.plan.cost, line.asked.times) for line in best.lines]
+    for index, state in enumerate(states[1:] if best.wanted_within else (), 1):  # one above has too little
+        if not charged_all(state, charges).within:
+            return _best(ordered, options, [state, *states[:index], *states[index + 1 :]])
     return best
 
 
@@ -552,8 +557,8 @@ class AskedReport:
         )
 
 
-def _number(given: Mapping[str, Any], field: str, name: str) -> Fraction | None:
-    value: Number | None = given.get(field)
+def _number(fields: Mapping[str, Any], field: str, name: str) -> Fraction | None:
+    value: Number | None = fields.get(field)
     return None if value is None else rational(f"{field} of {name}", value)
 
 
@@ -679,19 +684,19 @@ def _states_of(budget: Any) -> list[Filter]:
     if ledger is None:
         return [Filter.start(_BUDGET.read("budget", budget))]
     account = ledger.account(budget.identity.name)
-    found: list[Filter] = [account.filter]
+    states: list[Filter] = [account.filter]
     while getattr(account, "parent", None) is not None:  # a service shows the allotment alone
         account = ledger.account(account.parent)
-        found.append(account.filter)
-    return found
+        states.append(account.filter)
+    return states
 
 
 def _check_dataset(
-    asked: Sequence[AskedReport], options: Sequence[list[Plan[Any]]], dataset: Dataset
+    reports: Sequence[AskedReport], options: Sequence[list[Plan[Any]]], dataset: Dataset
 ) -> None:
     """Refuse a report about other data than the account pays for: another account would be charged."""
     mine, ledger = dataset.identity, dataset._ledger  # noqa: SLF001 - the core's own
-    for one, plans in zip(asked, options, strict=True):
+    for report, plans in zip(reports, options, strict=True):
         members = [member for plan in plans for member in plan._members]  # noqa: SLF001
         if not any(
             (member.identity.name, member.identity.adjacency) == (mine.name, mine.adjacency)
@@ -700,7 +705,7 @@ def _check_dataset(
         ):
             raise TacitError(
                 "not-allowed",
-                f"the report {one.name} does not ask {mine.name}, whose budget was given",
+                f"the report {report.name} does not ask {mine.name}, whose budget was given",
                 why="each dataset pays from its own account",
                 fix="plan the reports of each dataset by themselves, or give a Budget",
             )
@@ -722,24 +727,24 @@ def _scheduled(
     """
     paying, lines = [state, *above], []
     charges: list[tuple[Any, int]] = []
-    wanted: list[tuple[Any, int]] = []
-    alone = len(priced) == 1 and priced[0][0].times == 1
-    for asked, plan in priced:
+    costs: list[tuple[Any, int]] = []
+    is_alone = len(priced) == 1 and priced[0][0].times == 1
+    for report, plan in priced:
         cost = plan.cost
         spends = [one.spend_of(cost) for one in paying]
         fitting = 0
-        while fitting < asked.times:
-            first = cost.fits if alone else None
-            after = [one.charged(spend, first) for one, spend in zip(paying, spends, strict=True)]
+        while fitting < report.times:
+            first_fits = cost.fits if is_alone else None
+            after = [one.charged(spend, first_fits) for one, spend in zip(paying, spends, strict=True)]
             admitted = [one for one in after if one]
             if len(admitted) < len(paying):
                 break
             paying, fitting = admitted, fitting + 1
         charges.append((cost, fitting))
-        wanted.append((cost, asked.times))
+        costs.append((cost, report.times))
         so_far = needed_budget(state, charges)
         if so_far is not None:  # four digits rounded up may be more than the budget, which pays for it
             so_far = min(so_far, state.budget.epsilon or state.budget.rho or so_far)
-        lines.append(PricedReport(asked, plan, fitting, so_far, needed_budget(state, wanted)))
-    enough = all(charged_all(one, wanted).within for one in above)
+        lines.append(PricedReport(report, plan, fitting, so_far, needed_budget(state, costs)))
+    enough = all(charged_all(one, costs).within for one in above)
     return BudgetSchedule(tuple(lines), state, lines[-1].wanted if enough else None, above)

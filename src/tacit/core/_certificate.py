@@ -184,13 +184,13 @@ class Certificate(Reportable):
     fields: Mapping[str, JSON]
 
     def __post_init__(self) -> None:
-        together = "members" in self.fields
-        needed, may = (_TOGETHER, set()) if together else (_FIELDS, _MAY)
+        has_members = "members" in self.fields
+        needed, may = (_TOGETHER, set()) if has_members else (_FIELDS, _MAY)
         members = self.fields.get("members", [])
-        listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
-        known = set(self.fields) - may == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
+        are_mappings = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
+        has_all_fields = set(self.fields) - may == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
         early = self.fields.get("schema") == _FIRST_SCHEMA and set(self.fields) >= _FIELDS - _ADDED
-        if not listed or not (known or (early and not together)):
+        if not are_mappings or not (has_all_fields or (early and not has_members)):
             raise TacitError(
                 "bad-certificate",
                 "this is not a certificate that this version of Tacit can read",
@@ -214,12 +214,12 @@ class Certificate(Reportable):
         """
         body = asked if stored is None or digest_of(stored) != receipt.certificate else stored
         digest = receipt.head.hash
-        paid = {
+        charge = {
             "entry": receipt.head.count,
             "hash": digest.hex() if isinstance(digest, bytes) else digest,
             **({"kept": kept} if kept else {}),  # a ledger in memory that nobody asked for
         }
-        fields = {**body, "filter": receipt.charged and list(receipt.charged), "ledger": paid}
+        fields = {**body, "filter": receipt.charged and list(receipt.charged), "ledger": charge}
         return cls(fields if payload is None else {**fields, "values": {"stored": payload_digest(payload)}})
 
     @classmethod
@@ -232,14 +232,14 @@ class Certificate(Reportable):
         kept: str = "",
     ) -> Certificate:
         """Write the certificate of one instalment: the whole run's cost, its entry, and the instalment's."""
-        paid = cls.of_draw(drawn.receipt, stored, body, drawn.payload, kept).fields
+        charge = cls.of_draw(drawn.receipt, stored, body, drawn.payload, kept).fields
         entry = {
-            **cast("Any", paid["ledger"]),
+            **cast("Any", charge["ledger"]),
             "instalment": drawn.number,
             "instalments": instalments,
             "stored": {"entry": drawn.head.count, "hash": drawn.head.hash},
         }
-        return cls({**paid, "ledger": entry})
+        return cls({**charge, "ledger": entry})
 
     @classmethod
     def of_local(cls, member: Member) -> Certificate:
@@ -294,11 +294,11 @@ class Certificate(Reportable):
         """The digests of the values that all its members bind; None where a member binds none, or others."""
         of = self.plan if "members" in self.fields else None
         each = [one.fields.get("values") for one in self.members]
-        own = [one for one in each if isinstance(one, Mapping) and one.get("of") == of]
-        listed = [one["digests"] for one in own if isinstance(one.get("digests"), list | tuple)]
-        if not listed or len(listed) < len(each):
+        bindings = [one for one in each if isinstance(one, Mapping) and one.get("of") == of]
+        digest_lists = [one["digests"] for one in bindings if isinstance(one.get("digests"), list | tuple)]
+        if not digest_lists or len(digest_lists) < len(each):
             return None
-        return frozenset.intersection(*(frozenset(map(str, cast("Any", one))) for one in listed))
+        return frozenset.intersection(*(frozenset(map(str, cast("Any", one))) for one in digest_lists))
 
     @property
     def plan(self) -> str:
@@ -325,30 +325,34 @@ class Certificate(Reportable):
     @property
     def kept(self) -> str:
         """Where the ledger is kept, if nobody gave one: in memory; else an empty text."""
-        written = [one.fields.get("ledger") for one in self.members]
-        told = [one.get("kept") for one in written if isinstance(one, Mapping) and one.get("kept")]
+        charges = [one.fields.get("ledger") for one in self.members]
+        told = [one.get("kept") for one in charges if isinstance(one, Mapping) and one.get("kept")]
         return str(told[0]) if told else ""
 
     @property
     def names(self) -> str:
         """The declared names of the datasets that answered."""
-        found = [member.fields["dataset"] for member in self.members]
-        return " + ".join(str(one.get("name", "")) for one in found if isinstance(one, Mapping))
+        datasets = [member.fields["dataset"] for member in self.members]
+        return " + ".join(str(one.get("name", "")) for one in datasets if isinstance(one, Mapping))
 
     @property
     def facts(self) -> dict[str, JSON]:
         """The main facts: dataset, unit, neighbours, promised cost, plan, software, entry of the ledger."""
-        first: Mapping[str, Any] = self.members[0].fields
-        declared: Any = first.get("dataset") or {}
-        named = ("name", "dataset"), ("version", "version"), ("unit", "unit"), ("adjacency", "adjacency")
-        paid: Any = first.get("ledger")
+        fields: Mapping[str, Any] = self.members[0].fields
+        declared: Any = fields.get("dataset") or {}
+        names = ("name", "dataset"), ("version", "version"), ("unit", "unit"), ("adjacency", "adjacency")
+        charge: Any = fields.get("ledger")
         return {
-            **{word: declared.get(name) for name, word in named},
+            **{word: declared.get(name) for name, word in names},
             **({"dataset": self.names} if "members" in self.fields else {}),
             "promised": self.fields.get("promised"),
             "plan": self.plan,
-            "software": first.get("software"),
-            **({"entry": paid.get("entry"), "hash": paid.get("hash")} if isinstance(paid, Mapping) else {}),
+            "software": fields.get("software"),
+            **(
+                {"entry": charge.get("entry"), "hash": charge.get("hash")}
+                if isinstance(charge, Mapping)
+                else {}
+            ),
         }
 
     def report(self) -> Report:
@@ -401,91 +405,91 @@ class Certificate(Reportable):
         if "members" not in self.fields:
             each = [self._own_problems(ledger) for ledger in ledgers]
             return min(each, key=len, default=["no ledger was given"])
-        found = [
+        problems = [
             f"{member.names}: {problem}" for member in self.members for problem in member.problems(*ledgers)
         ]
         if not self._members_add_up():
-            found.append("the costs of the members do not add up")
+            problems.append("the costs of the members do not add up")
         plans = [member.plan for member in self.members]
         if together_hash(plans, disjoint=cast("bool", self.fields["disjoint"])) != self.plan:
-            found.append("the members, or the statement that they are disjoint, do not match the plan")
-        return found + self._about_all_members(ledgers)
+            problems.append("the members, or the statement that they are disjoint, do not match the plan")
+        return problems + self._about_all_members(ledgers)
 
     def _about_all_members(self, ledgers: Sequence[Any]) -> list[str]:
         """Compare what is stated for all members together with what follows from their own certificates."""
-        members, found = self.members, []
+        members, problems = self.members, []
         if not members:
             return ["it names no member"]
         if self.fields["software"] != members[0].fields["software"]:
-            found.append("the software is not the one that the first member states")
+            problems.append("the software is not the one that the first member states")
         disjoint = self.fields["disjoint"] is True
         bound = all(any(member._bound_in(ledger) for ledger in ledgers) for member in members)  # noqa: SLF001
         if bound and self.fields["promised"] != promised_together(members, disjoint=disjoint):
-            found.append("the promised total is not the one that follows from the members")
-        return found
+            problems.append("the promised total is not the one that follows from the members")
+        return problems
 
     def _bound_in(self, ledger: Any) -> bool:
         """Whether the entry of this certificate records a digest."""
-        written = self.fields.get("ledger")
-        number = written.get("entry") if isinstance(written, Mapping) else None
+        charge = self.fields.get("ledger")
+        number = charge.get("entry") if isinstance(charge, Mapping) else None
         return _is_number(number) and ledger.certified(number) is not None
 
     def _own_problems(self, ledger: Any) -> list[str]:
-        written = self.fields["ledger"]
-        number = written.get("entry") if isinstance(written, Mapping) else None
+        charge = self.fields["ledger"]
+        number = charge.get("entry") if isinstance(charge, Mapping) else None
         entry = _entry(ledger, number)
-        if entry is None or not isinstance(written, Mapping) or not _PAID <= set(written) <= _PAID_PART:
+        if entry is None or not isinstance(charge, Mapping) or not _PAID <= set(charge) <= _PAID_PART:
             return ["the ledger has no such entry"]
-        found = []
-        if entry.hash != written.get("hash"):
-            found.append(f"entry {number} of the ledger has another hash")
+        problems = []
+        if entry.hash != charge.get("hash"):
+            problems.append(f"entry {number} of the ledger has another hash")
         if entry.plan != self.plan:
-            found.append(f"entry {number} paid for another plan")
+            problems.append(f"entry {number} paid for another plan")
         if entry.body.get("cost") != self.fields["cost"]:
-            found.append(f"entry {number} paid another cost")
+            problems.append(f"entry {number} paid another cost")
         if list(entry.blocks) != self._blocks():
-            found.append(f"entry {number} paid for other blocks of the data")
+            problems.append(f"entry {number} paid for other blocks of the data")
         if self.fields["filter"] != list(entry.charged):
-            found.append(f"entry {number} charged other accounts than those under filter")
+            problems.append(f"entry {number} charged other accounts than those under filter")
         if not self._adds_up():
-            found.append("the costs of the mechanisms do not add up to the cost")
+            problems.append("the costs of the mechanisms do not add up to the cost")
         if self.fields["schema"] == _FIRST_SCHEMA:
-            found.append(
+            problems.append(
                 "it was written by an earlier version, whose certificates do not bind the mechanisms"
             )
         elif plan_hash(*(self.fields[n] for n in ("dataset", "question", "mechanisms"))) != self.plan:
-            found.append("the dataset, the question or a mechanism does not match the plan")
-        found += self._about_the_instalment(entry, ledger) + self._about_the_dataset(entry, ledger)
-        found += [] if found else self._about_the_costs()
-        if not found and ledger.certified(number) not in {None, self.digest}:
-            found.append(
+            problems.append("the dataset, the question or a mechanism does not match the plan")
+        problems += self._about_the_instalment(entry, ledger) + self._about_the_dataset(entry, ledger)
+        problems += [] if problems else self._about_the_costs()
+        if not problems and ledger.certified(number) not in {None, self.digest}:
+            problems.append(
                 f"entry {number} was charged for another certificate: the promised total, the software or "
                 "another part of this one was edited"
             )
-        return found or binding_problems(self, ledger)
+        return problems or binding_problems(self, ledger)
 
     def _about_the_instalment(self, entry: Any, ledger: Any) -> list[str]:
         """Compare which instalment this is, of how many, with the run's entry and the instalment's own."""
-        written = cast("Mapping[str, Any]", self.fields["ledger"])
-        number, parts, stored = (written.get(name) for name in ("instalment", "instalments", "stored"))
+        charge = cast("Mapping[str, Any]", self.fields["ledger"])
+        number, parts, stored = (charge.get(name) for name in ("instalment", "instalments", "stored"))
         if (entry.body.get("parts"), number, parts, stored) == (None, None, None, None):
             return []
         same = _is_number(parts) and entry.body.get("parts") == parts
-        found = [] if same else ["the run has another number of instalments"]
+        problems = [] if same else ["the run has another number of instalments"]
         at, digest = 0, ""
         if isinstance(stored, Mapping) and set(stored) == _PAID:
             at, digest = stored["entry"], stored["hash"]
-        kept = _entry(ledger, at)
+        ledger_entry = _entry(ledger, at)
         run = entry.body.get("run", entry.seq)
         if (
-            kept is None
+            ledger_entry is None
             or not _is_number(number)
-            or (kept.kind, kept.hash) != ("release", digest)
-            or (kept.body.get("receipt"), kept.body.get("part")) != (run, number)
-            or self._stored() not in {None, kept.body.get("sha256")}
+            or (ledger_entry.kind, ledger_entry.hash) != ("release", digest)
+            or (ledger_entry.body.get("receipt"), ledger_entry.body.get("part")) != (run, number)
+            or self._stored() not in {None, ledger_entry.body.get("sha256")}
         ):
-            found.append(f"the ledger has not stored this as instalment {number} of the run")
-        return found
+            problems.append(f"the ledger has not stored this as instalment {number} of the run")
+        return problems
 
     def _stored(self) -> object:
         """Return the digest of the stored answer, where the certificate states one."""
@@ -513,15 +517,15 @@ class Certificate(Reportable):
         """
         from tacit.mechanisms import cost_is_too_small
 
-        adjacency, found = cast("Any", self.fields["dataset"])["adjacency"], []
+        adjacency, findings = cast("Any", self.fields["dataset"])["adjacency"], []
         for number, law in enumerate(cast("Any", self.fields["mechanisms"]), 1):
             try:
-                wrong = cost_is_too_small(law, adjacency)
+                is_too_small = cost_is_too_small(law, adjacency)
             except (TacitError, KeyError, TypeError, ValueError, ArithmeticError):
-                wrong = True
-            if wrong:
-                found.append(f"the cost of mechanism {number} does not follow from its parameters")
-        return found
+                is_too_small = True
+            if is_too_small:
+                findings.append(f"the cost of mechanism {number} does not follow from its parameters")
+        return findings
 
     def _members_add_up(self) -> bool:
         try:
@@ -539,13 +543,13 @@ class Certificate(Reportable):
         while account.id != root:
             account = ledger.account(account.parent)
         stated = self.fields["dataset"]
-        known = {"name": account.name, "unit": account.unit, "adjacency": account.adjacency}
-        known["version"] = entry.body.get("version")
+        facts = {"name": account.name, "unit": account.unit, "adjacency": account.adjacency}
+        facts["version"] = entry.body.get("version")
         if not isinstance(stated, Mapping):
             return ["the dataset is not described"]
         return [
             f"the dataset's {name} is {value!r} in the ledger, {stated.get(name)!r} here"
-            for name, value in known.items()
+            for name, value in facts.items()
             if stated.get(name) != value
         ]
 
@@ -595,7 +599,7 @@ def certificate_page(certificate: Certificate) -> Report:
         members, names = certificate.members, certificate.names
     except TacitError as error:
         return Report("Certificate", (f"Its members cannot be read: {error.what}.",))
-    rows = [row for member in members for row in _member(member, named="members" in fields)]
+    rows = [row for member in members for row in _member(member, with_name="members" in fields)]
     rows += [
         ("promised", _promised(fields.get("promised"))),
         *([("audit", _audit(fields["audit"]))] if "audit" in fields else []),
@@ -606,19 +610,19 @@ def certificate_page(certificate: Certificate) -> Report:
     return Report(f"Certificate for {_short(names)}", (), (table,), (_CHECK,))
 
 
-def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
+def _member(member: Certificate, *, with_name: bool) -> list[tuple[str, str]]:
     """Return the lines that each dataset has of its own."""
     dataset = member.fields.get("dataset")
     about = dataset if isinstance(dataset, Mapping) else {}
     laws = member.fields.get("mechanisms")
-    listed = [law for law in laws if isinstance(law, Mapping)] if isinstance(laws, list | tuple) else []
+    mappings = [law for law in laws if isinstance(law, Mapping)] if isinstance(laws, list | tuple) else []
     steps = [
         _short(law.get("mechanism")) + (f" on {_short(law['statistic'])}" if law.get("statistic") else "")
-        for law in listed
+        for law in mappings
     ]
-    assumed = dict.fromkeys(visible(str(law["assumes"]))[:300] for law in listed if law.get("assumes"))
+    assumed = dict.fromkeys(visible(str(law["assumes"]))[:300] for law in mappings if law.get("assumes"))
     return [
-        *([("dataset", _short(about.get("name")))] if named else []),
+        *([("dataset", _short(about.get("name")))] if with_name else []),
         ("version", _short(about.get("version"))),
         ("protects", f"each {_short(about.get('unit'))}; neighbours: {_short(about.get('adjacency'))}"),
         *(("holds if", words) for words in assumed),
@@ -629,20 +633,20 @@ def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
 
 
 def _paid(fields: Mapping[str, object]) -> str:
-    paid, accounts = fields.get("ledger"), fields.get("filter")
-    if not isinstance(paid, Mapping):
+    charge, accounts = fields.get("ledger"), fields.get("filter")
+    if not isinstance(charge, Mapping):
         return "nobody: the release was made on the respondent's device"
-    listed = accounts if isinstance(accounts, list | tuple) else []
-    names = ", ".join(_short(name) for name in listed[:5]) or "the dataset"
-    part = f", instalment {_short(paid['instalment'])}" if "instalment" in paid else ""
-    kept = f"; {_short(paid['kept'])}" if "kept" in paid else ""
-    entry = f"entry {_short(paid.get('entry'))} of the ledger ({_short(paid.get('hash'))})"
-    return f"{names}, with {entry}{part}{kept}"
+    charges = accounts if isinstance(accounts, list | tuple) else []
+    names = ", ".join(_short(name) for name in charges[:5]) or "the dataset"
+    part = f", instalment {_short(charge['instalment'])}" if "instalment" in charge else ""
+    durability = f"; {_short(charge['kept'])}" if "kept" in charge else ""
+    entry = f"entry {_short(charge.get('entry'))} of the ledger ({_short(charge.get('hash'))})"
+    return f"{names}, with {entry}{part}{durability}"
 
 
-def _promised(given: object) -> str:
+def _promised(promise: object) -> str:
     """Write the promised total in decimals."""
-    parts = given if isinstance(given, Mapping) else {}
+    parts = promise if isinstance(promise, Mapping) else {}
     return ", ".join(f"{_short(name)} {_decimal(value)}" for name, value in parts.items()) or "not stated"
 
 
@@ -654,10 +658,10 @@ def _decimal(value: object) -> str:
         return _short(value)
 
 
-def _audit(given: object) -> str:
-    found = given if isinstance(given, Mapping) else {}
-    verdict = "nothing was found" if found.get("holds") is True else "the plan is broken"
-    return f"{verdict}, with {_short(found.get('pairs'))} pairs of neighbours"
+def _audit(audit: object) -> str:
+    fields = audit if isinstance(audit, Mapping) else {}
+    verdict = "nothing was found" if fields.get("holds") is True else "the plan is broken"
+    return f"{verdict}, with {_short(fields.get('pairs'))} pairs of neighbours"
 
 
 def _short(value: object) -> str:

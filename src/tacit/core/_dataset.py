@@ -120,8 +120,8 @@ class Dataset:
         >>> visits.plan_from(plan.to_json()) == plan
         True
         """
-        given: object = document
-        if not isinstance(given, Mapping) or given.get("schema") != PLAN_SCHEMA:
+        source: object = document
+        if not isinstance(source, Mapping) or source.get("schema") != PLAN_SCHEMA:
             raise TacitError(
                 "plan-differs",
                 "this is not a plan that this version of Tacit can read",

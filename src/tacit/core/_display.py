@@ -67,21 +67,23 @@ def fitted(table: Table) -> bool:
     from rich.cells import cell_len
 
     texts = [[str(column.header), *map(str, column.cells)] for column in table.columns]
-    whole = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in texts]
-    least = [
+    full_widths = [
+        max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in texts
+    ]
+    min_widths = [
         full
         if column.no_wrap
         else min(max(cell_len(word) for text in cells for word in (text.split() or [""])), _LONGEST)
-        for column, cells, full in zip(table.columns, texts, whole, strict=True)
+        for column, cells, full in zip(table.columns, texts, full_widths, strict=True)
     ]
-    spare = _width() - 1 - sum(least) - 3 * len(least)  # a border and two spaces for each column
+    spare = _width() - 1 - sum(min_widths) - 3 * len(min_widths)  # a border and two spaces for each column
     if spare < 0:
         return False
-    for i in sorted(range(len(least)), key=lambda i: whole[i] - least[i]):
-        open_ = sum(1 for w, n in zip(whole, least, strict=True) if w > n)
-        more = min(whole[i] - least[i], spare // open_) if open_ else 0
-        table.columns[i].width = least[i] + more
-        least[i], spare = whole[i], spare - more
+    for i in sorted(range(len(min_widths)), key=lambda i: full_widths[i] - min_widths[i]):
+        open_ = sum(1 for w, n in zip(full_widths, min_widths, strict=True) if w > n)
+        more = min(full_widths[i] - min_widths[i], spare // open_) if open_ else 0
+        table.columns[i].width = min_widths[i] + more
+        min_widths[i], spare = full_widths[i], spare - more
     return True
 
 
@@ -93,8 +95,8 @@ def _downwards(table: Table, width: int) -> list[str]:
     for cells in zip(*(column.cells for column in table.columns), strict=True):
         lines += [""] if lines else []
         for head, cell in zip(heads, cells, strict=True):
-            whole, beside = str(cell).replace("\n", "  "), max(width - room, 24)
-            parts = [whole] if len(whole) <= beside else str(cell).split("\n")
+            text, beside = str(cell).replace("\n", "  "), max(width - room, 24)
+            parts = [text] if len(text) <= beside else str(cell).split("\n")
             told = [
                 line for part in parts for line in textwrap.wrap(part, beside, break_long_words=False) or [""]
             ]
@@ -133,15 +135,15 @@ def shown_cell(
     """
     if low is None or high is None:
         return shown(value), "", ""
-    given = [end for end in (value, low, high) if isinstance(end, int | float)]
-    is_whole = all(math.isfinite(end) and end == int(end) for end in given)
-    near = all(abs(end) < 1e15 for end in given)
-    places = 0 if whole and near else None if is_whole or not near else decimals(low, high)
+    numbers = [end for end in (value, low, high) if isinstance(end, int | float)]
+    is_whole = all(math.isfinite(end) and end == int(end) for end in numbers)
+    are_small = all(abs(end) < 1e15 for end in numbers)
+    places = 0 if whole and are_small else None if is_whole or not are_small else decimals(low, high)
     if places is None:
         ends = shown(_outwards(low, ROUND_FLOOR)), shown(_outwards(high, ROUND_CEILING))
         return (HIDDEN if value is None else shown(value), *ends)
-    said = f"{value:z,.{places}f}" if isinstance(value, int | float) else HIDDEN
-    return said, rounded_end(low, places, ROUND_FLOOR), rounded_end(high, places, ROUND_CEILING)
+    text = f"{value:z,.{places}f}" if isinstance(value, int | float) else HIDDEN
+    return text, rounded_end(low, places, ROUND_FLOOR), rounded_end(high, places, ROUND_CEILING)
 
 
 def shown_interval(low: float, high: float) -> str:
@@ -248,15 +250,15 @@ def left_afterwards(filter_: Any, cost: Cost) -> str:
 def _afterwards(plan: Plan[Any]) -> list[tuple[str, str]]:
     """Say what each dataset has left afterwards."""
     paying = [member for member in plan._members if member.ledger is not None and not member.blocks]  # noqa: SLF001
-    found = []
+    lines = []
     for member in paying:
         try:
             filter_ = member.ledger.account(member.identity.name).filter  # type: ignore[union-attr]
         except TacitError:  # a ledger that is closed, or cannot be reached now
             return []
         name = f" in {member.identity.name}" if len(paying) > 1 else ""
-        found.append((f"left afterwards{name}", left_afterwards(filter_, member.cost)))
-    return found
+        lines.append((f"left afterwards{name}", left_afterwards(filter_, member.cost)))
+    return lines
 
 
 def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
@@ -265,7 +267,7 @@ def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
     from rich.text import Text
 
     title = f"plan for {plan.name}: {_cost(plan)}"
-    lines = "\n".join(f"{name}: {text}" for name, text in _lines(plan, left=left))
+    lines = "\n".join(f"{name}: {text}" for name, text in _lines(plan, with_remaining=left))
     forecast = plan.forecast
     if not forecast:  # a model has no columns
         return rendered(title, lines)
@@ -278,7 +280,7 @@ def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
     return rendered(table, lines)
 
 
-def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
+def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, str]]:
     """List what is said below the columns, in a terminal and in a notebook alike."""
     where = "runs on the device of the person who answers; no ledger is charged"
     return [
@@ -290,7 +292,7 @@ def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
             else []
         ),
         ("meaning", plan_meaning(plan)),
-        *(_afterwards(plan) if left else []),
+        *(_afterwards(plan) if with_remaining else []),
         *(("budget", note) for one in plan._members for note in notes_on(one.ledger, one.identity.name)),  # noqa: SLF001
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
     ]

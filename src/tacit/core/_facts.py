@@ -91,9 +91,9 @@ class Table:
 
     def fact(self, column: str) -> Fact:
         """Return what is known of a column, also from how its file is written."""
-        own = self.facts.get(column, _UNKNOWN)
+        fact = self.facts.get(column, _UNKNOWN)
         dates = dict(self.reading).get("dates", "")
-        return replace(own, dates=dates) if dates else own
+        return replace(fact, dates=dates) if dates else fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,23 +146,29 @@ class Limits:
             return given
         if not isinstance(given, Mapping):
             raise bad_parameter("limits", "a mapping", given, fix=_LIMIT)
-        read: dict[str, int | None] = {}
-        own: dict[str, int | None] = {}
+        limits: dict[str, int | None] = {}
+        table_limits: dict[str, int | None] = {}
         for name, value in given.items():
             if isinstance(value, Mapping):
-                own[name] = _of_table(name, value)
+                table_limits[name] = _of_table(name, value)
                 continue
             short = _LIMITS.get(name)
             if short is None:
-                known = tuple(sorted(set(_LIMITS.values())))
-                fix = Choose(known, given=str(name))
+                names = tuple(sorted(set(_LIMITS.values())))
+                fix = Choose(names, given=str(name))
                 raise bad_parameter("the name of a limit", "one that Tacit knows", name, fix=fix)
-            read[short] = None if value is None else _limit(name, value)
-        is_default = "rows" not in read and not (read.get("groups") and read.get("per_group"))
-        rows, pairs = DEFAULT_ROWS if is_default else read.get("rows"), read.get("pairs") or DEFAULT_PAIRS
-        of_tables = tuple(sorted(own.items()))
+            limits[short] = None if value is None else _limit(name, value)
+        is_default = "rows" not in limits and not (limits.get("groups") and limits.get("per_group"))
+        rows, pairs = DEFAULT_ROWS if is_default else limits.get("rows"), limits.get("pairs") or DEFAULT_PAIRS
+        of_tables = tuple(sorted(table_limits.items()))
         return cls(
-            rows, read.get("groups"), read.get("per_group"), read.get("joined"), pairs, is_default, of_tables
+            rows,
+            limits.get("groups"),
+            limits.get("per_group"),
+            limits.get("joined"),
+            pairs,
+            is_default,
+            of_tables,
         )
 
     def but(self, **changes: int | None) -> Limits:
@@ -171,9 +177,9 @@ class Limits:
             "rows": self.rows, "groups": self.groups, "per_group": self.per_group, "joined": self.joined,
             "pairs": self.pairs,
         }  # fmt: skip
-        made = Limits.read({**now, **changes})
-        is_default = self.is_default and made.rows == self.rows
-        return replace(made, is_default=is_default, of_tables=self.of_tables)
+        limits = Limits.read({**now, **changes})
+        is_default = self.is_default and limits.rows == self.rows
+        return replace(limits, is_default=is_default, of_tables=self.of_tables)
 
     def rows_of(self, table: str) -> int | None:
         """Return how many rows of one unit count in a table; None where nothing limits them."""
@@ -203,22 +209,22 @@ _LIMITS = {
 _LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
 
 
-def _of_table(table: str, given: Mapping[str, int | None]) -> int | None:
+def _of_table(table: str, limits: Mapping[str, int | None]) -> int | None:
     """Read the limit of one table: only its rows can be limited, for groups belong to questions."""
-    if len(given) != 1 or _LIMITS.get(next(iter(given))) != "rows":
+    if len(limits) != 1 or _LIMITS.get(next(iter(limits))) != "rows":
         raise bad_parameter(
-            f"the limit of the table {table!r}", "rows and nothing else", dict(given), fix=Set(rows=20)
+            f"the limit of the table {table!r}", "rows and nothing else", dict(limits), fix=Set(rows=20)
         )
-    ((name, value),) = given.items()
+    ((name, value),) = limits.items()
     return None if value is None else _limit(name, value)
 
 
 def _limit(name: str, value: int) -> int:
     fix = Declare("limits", DEFAULT_ROWS, column=name)
-    called = f"the limit {name!r}"
-    limit = count(called, value, zero=False, fix=fix)
+    words = f"the limit {name!r}"
+    limit = count(words, value, zero=False, fix=fix)
     if limit > _MAX_LIMIT:
-        raise bad_parameter(called, f"at most {_MAX_LIMIT:,}", value, fix=fix)
+        raise bad_parameter(words, f"at most {_MAX_LIMIT:,}", value, fix=fix)
     return limit
 
 

@@ -122,8 +122,8 @@ class Goal:
     @property
     def promised(self) -> dict[str, Fraction]:
         """What the plan promises in total: the parts that are not zero."""
-        given = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
-        return {name: value for name, value in given.items() if value}
+        parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        return {name: value for name, value in parts.items() if value}
 
     def part(self, share: Fraction) -> Self:
         """Return the goal of one step that gets a share of the total."""
@@ -171,21 +171,21 @@ class Goal:
         return cls.read(**exact, takes=takes)  # type: ignore[arg-type]
 
 
-def _check_one_total(given: Mapping[str, object], takes: frozenset[str]) -> None:
+def _check_one_total(totals: Mapping[str, object], takes: frozenset[str]) -> None:
     """Refuse a goal that names no total, or several, or one that the question does not take."""
     able = ["epsilon", *(name for name in (RHO, "within") if name in takes)]
-    for name, value in given.items():
+    for name, value in totals.items():
         if name not in able:
             _refuse_not_taken(name, value)
-    if len(given) == 1:
+    if len(totals) == 1:
         return
     if len(able) == 1:
         Needed(0.5, why="there is no default epsilon").read("epsilon", None)
     exactly_one(
         "a plan",
-        why="two of them could contradict each other" if given else "there is no default epsilon",
+        why="two of them could contradict each other" if totals else "there is no default epsilon",
         fix=Either(Set(epsilon=0.5), Set(within=5) if "within" in able else Set(rho=0.1)),
-        **{name: given.get(name) for name in able},
+        **{name: totals.get(name) for name in able},
     )
 
 
@@ -194,8 +194,8 @@ def _refuse_not_taken(name: str, value: object) -> None:
     Omitted("here", why="this question cannot be planned with it", fix=fix).read(name, value)
 
 
-def _read_weights(given: Mapping[str, Number]) -> dict[str, Fraction]:
-    return Mapped("numbers by column", "weights={'n': 2}", each=RealNumber()).read("weights", given)
+def _read_weights(weights: Mapping[str, Number]) -> dict[str, Fraction]:
+    return Mapped("numbers by column", "weights={'n': 2}", each=RealNumber()).read("weights", weights)
 
 
 #: Without a public size of the data, a delta above this is warned of.
@@ -216,10 +216,10 @@ def warn_of_delta(delta: float, size: int | None = None) -> str:
     >>> warn_of_delta(1e-3, size=50_000).partition(";")[0]
     'warning: delta 0.001 is above 1 / 50,000'
     """
-    most = _MAX_DELTA if size is None else 1 / size
-    if delta <= most:
+    max_delta = _MAX_DELTA if size is None else 1 / size
+    if delta <= max_delta:
         return ""
-    above = f"{most:g}" if size is None else f"1 / {size:,}"
+    above = f"{max_delta:g}" if size is None else f"1 / {size:,}"
     safe = 1e-6 if size is None else 1 / (100 * size)
     return (
         f"warning: delta {delta:g} is above {above}; the promise may fail completely with this probability; "

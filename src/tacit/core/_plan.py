@@ -98,7 +98,7 @@ def in_promised_words(refusal: TacitError, promised: Mapping[str, Fraction]) -> 
     ...     in_promised_words(refusal, {"epsilon": Fraction(1, 2)}).what
     'a plan that promises epsilon 0.5 does not fit into what is left: epsilon 0.4 of 0.4'
     """
-    charge, left = refusal.facts.get("charge"), refusal.facts.get("left")
+    charge, remaining = refusal.facts.get("charge"), refusal.facts.get("left")
     if (
         "epsilon" not in promised
         or not isinstance(charge, Spend)
@@ -106,12 +106,12 @@ def in_promised_words(refusal: TacitError, promised: Mapping[str, Fraction]) -> 
         or not charge.rho
     ):
         return refusal
-    of = left.of if isinstance(left, Remaining) else None
+    of = remaining.of if isinstance(remaining, Remaining) else None
     charged = "" if of is None or of.rho is None else f" and is charged with {charge}"
     where = f"{refusal.facts['where']}: " if "where" in refusal.facts else ""
     plan = f"a plan that promises {promise_in_words(promised)}{charged}"
-    what = f"{where}{plan} does not fit into what is left: {left}"
-    return refusal.but(what=what, fix=_in_epsilon(refusal.fix, promised))
+    message = f"{where}{plan} does not fit into what is left: {remaining}"
+    return refusal.but(what=message, fix=_in_epsilon(refusal.fix, promised))
 
 
 def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction]) -> Fix:
@@ -121,9 +121,9 @@ def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction]) -> Fix:
     if not isinstance(fix, Set) or "rho" not in fix.values or not promised.get("delta"):
         return fix
     sigma = (2 * float(str(fix.values["rho"]))) ** -0.5
-    most = Cost.gaussian(sigma=sigma, sensitivity=1).epsilon(delta=promised["delta"])
-    short = float(f"{float(most):.3g}")  # three digits, rounded down
-    return Set.at_most(epsilon=short if short <= most else float(f"{short * (1 - 5e-3):.3g}"))
+    epsilon = Cost.gaussian(sigma=sigma, sensitivity=1).epsilon(delta=promised["delta"])
+    short = float(f"{float(epsilon):.3g}")  # three digits, rounded down
+    return Set.at_most(epsilon=short if short <= epsilon else float(f"{short * (1 - 5e-3):.3g}"))
 
 
 def draw(
@@ -137,7 +137,7 @@ def draw(
         return json.loads(run(cast("Task[Any, Any]", member.task)))["noisy"], Certificate.of_local(member)
     body = certificate_body(member)
     try:
-        drawn = member.ledger.draw(
+        paid_draw = member.ledger.draw(
             account or member.identity.name,
             member.cost,
             compute=lambda _: run(cast("Task[Any, Any]", member.task), body),
@@ -145,7 +145,7 @@ def draw(
         )
     except TacitError as refusal:
         raise in_promised_words(refusal, member.promised) from None
-    return _noisy_of(drawn, body, member)
+    return _noisy_of(paid_draw, body, member)
 
 
 def stored_draw(member: Member, account: str | None) -> tuple[list[Any], Certificate] | None:
@@ -153,8 +153,8 @@ def stored_draw(member: Member, account: str | None) -> tuple[list[Any], Certifi
     if member.ledger is None:
         return None
     identity = member.identity
-    found = member.ledger.paid_release(account or identity.name, member.hash, version=identity.version)
-    return None if found is None else _noisy_of(found, certificate_body(member), member)
+    paid_draw = member.ledger.paid_release(account or identity.name, member.hash, version=identity.version)
+    return None if paid_draw is None else _noisy_of(paid_draw, certificate_body(member), member)
 
 
 def held_run(
@@ -170,7 +170,7 @@ def held_run(
     """Charge a whole run, or find it if it was charged; return it with the body of its certificate."""
     body = certificate_body(member)
     try:
-        held = ledger.run(
+        run = ledger.run(
             account or member.identity.name,
             member.cost,
             instalments=instalments,
@@ -178,7 +178,7 @@ def held_run(
         )
     except TacitError as refusal:
         raise in_promised_words(refusal, member.promised) from None
-    return held, body
+    return run, body
 
 
 def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None) -> dict[str, Any]:
@@ -197,11 +197,15 @@ def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None
     }
 
 
-def _noisy_of(drawn: Any, body: Any, member: Member) -> tuple[list[Any], Certificate]:
+def _noisy_of(paid_draw: Any, body: Any, member: Member) -> tuple[list[Any], Certificate]:
     """Return the noisy integers that a ledger has stored, and the certificate with them."""
-    stored = json.loads(drawn.payload)
+    stored = json.loads(paid_draw.payload)
     return stored["noisy"], Certificate.of_draw(
-        drawn.receipt, stored.get("certificate"), body, drawn.payload, getattr(member.ledger, "kept", "")
+        paid_draw.receipt,
+        stored.get("certificate"),
+        body,
+        paid_draw.payload,
+        getattr(member.ledger, "kept", ""),
     )
 
 
@@ -368,17 +372,17 @@ class Plan(Generic[C]):
                 why="each member adds its own noise before anything is shared",
                 fix="ask for counts, sums, means, variances, histograms or quantiles, with public keys",
             )
-        first = plans[0]
+        first_plan = plans[0]
         promised = {
             name: Fraction((max if disjoint else sum)(plan.promised[name] for plan in plans))
-            for name in first.promised
+            for name in first_plan.promised
         }
         return cls(
-            promised, first.confidence, first.asked, members, disjoint,
-            first._forecast,  # noqa: SLF001
-            first._facts,  # noqa: SLF001
+            promised, first_plan.confidence, first_plan.asked, members, disjoint,
+            first_plan._forecast,  # noqa: SLF001
+            first_plan._facts,  # noqa: SLF001
             lambda: [plan.to_json()["request"] for plan in plans],
-            first._present,  # noqa: SLF001
+            first_plan._present,  # noqa: SLF001
         )  # fmt: skip
 
     @property
@@ -482,12 +486,12 @@ class Plan(Generic[C]):
         """
         self._check_one_draw(account)
         if (service := service_of(self._members)) is not None:
-            asked = answer_of(service, self, who=who, purpose=purpose, account=account, key=key)
-            return cast("Release[C]", asked)
+            answer = answer_of(service, self, who=who, purpose=purpose, account=account, key=key)
+            return cast("Release[C]", answer)
         for member in self._members:  # before the first of them pays
             check_source(member)
-        drawn = [draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members]
-        return self._read(drawn)
+        draws = [draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members]
+        return self._read(draws)
 
     def stored(self, *, account: str | None = None) -> Release[C] | None:
         """Return the stored release if it is paid for; None if nothing is stored, or this account has to pay.
@@ -513,12 +517,12 @@ class Plan(Generic[C]):
         self._check_one_draw(account)
         if (service := service_of(self._members)) is not None:
             return answer_of(service, self, account=account, stored=True)
-        drawn = []
+        draws = []
         for member in self._members:
             if (stored := stored_draw(member, account)) is None:
                 return None
-            drawn.append(stored)
-        return self._read(drawn)
+            draws.append(stored)
+        return self._read(draws)
 
     def power(self, **assumed: Any) -> Any:
         """Say how often this plan would find an effect, before anything is spent; see `inference.power`."""
@@ -547,22 +551,22 @@ class Plan(Generic[C]):
         [member, *_] = self._members
         if self.instalments is None or member.ledger is None:
             raise _wrong_shape("the plan is one draw and has no instalments", "release")
-        held, body = held_run(
+        ledger_run, body = held_run(
             member, member.ledger, self.instalments, who=who, purpose=purpose, account=account, key=key
         )
-        return Run(self, held, body)
+        return Run(self, ledger_run, body)
 
-    def _read(self, drawn: list[tuple[list[Any], Certificate]]) -> Release[C]:
-        noisy, certificate = drawn[0]
-        if len(drawn) > 1:
-            noisy = add_up([one for one, _ in drawn])
+    def _read(self, draws: list[tuple[list[Any], Certificate]]) -> Release[C]:
+        noisy, certificate = draws[0]
+        if len(draws) > 1:
+            noisy = add_up([one for one, _ in draws])
             certificate = Certificate.together(
-                [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
+                [own for _, own in draws], cost=self.cost, plan=self.hash, disjoint=self._disjoint
             )
         content = _one_draw(self._members[0]).reading(noisy, self.confidence)
         release = Release(cast("C", content), certificate, question=self.asked)
-        shown = release if self._present is None else self._present(release)
-        return shown if self.is_local else shown.bound_by([member.ledger for member in self._members])
+        presented = release if self._present is None else self._present(release)
+        return presented if self.is_local else presented.bound_by([member.ledger for member in self._members])
 
     if not TYPE_CHECKING:  # for a type checker, a plan has only what it has
 
@@ -600,10 +604,10 @@ def with_audit(plan: Plan[C], found: Mapping[str, JSON]) -> Plan[C]:
     return replace(plan, _members=tuple(replace(member, audit=found) for member in plan._members))  # noqa: SLF001
 
 
-def _wrong_shape(what: str, call: str) -> TacitError:
+def _wrong_shape(words: str, call: str) -> TacitError:
     return TacitError(
         "release-or-run",
-        what,
+        words,
         why="a plan is either drawn at once or in instalments",
         fix=Code(f"plan.{call}()"),
     )

@@ -142,8 +142,8 @@ def cost_of_laws(laws: Sequence[Mapping[str, Any]]) -> Cost:
         [share] = {law.get("sampled") for law in laws}
         return total if share is None else total.sampled(_read_share(share))
     each: list[tuple[int, Cost]] = []
-    for (first, last), stage in groupby(laws, key=lambda law: tuple(law["instalments"])):
-        each.append((last - first + 1, reduce(add, [Cost.from_json(law["cost"]) for law in stage])))
+    for (start, end), stage in groupby(laws, key=lambda law: tuple(law["instalments"])):
+        each.append((end - start + 1, reduce(add, [Cost.from_json(law["cost"]) for law in stage])))
     [composition] = {law["composition"] for law in laws}
     return run_cost(each, composition)
 

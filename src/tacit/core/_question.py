@@ -169,10 +169,10 @@ class QuestionKind(Generic[C]):
 
     def read(self, given: Mapping[str, object]) -> dict[str, Any]:
         """Read the arguments of a question: all of them, with defaults, each refused by its declaration."""
-        known = {argument.name: argument for argument in self.arguments}
+        arguments = {argument.name: argument for argument in self.arguments}
         for name in given:
-            if name not in known:
-                names = tuple(known)
+            if name not in arguments:
+                names = tuple(arguments)
                 raise TacitError(
                     "bad-parameter",
                     f"{self.name} has no argument {name!r}",
@@ -185,35 +185,40 @@ class QuestionKind(Generic[C]):
                     argument.name, argument.accepts.words, None,
                     fix=Set(**{argument.name: argument.accepts.example}),
                 )  # fmt: skip
-        return {name: one.read(given.get(name, one.default)) for name, one in known.items()}
+        return {name: one.read(given.get(name, one.default)) for name, one in arguments.items()}
 
     def written(self, question: Question[C], goal: Goal) -> JSON:
         """Return the request from which the question's plan is rebuilt."""
         if self.wire is not None:
             return self.wire.write(question, goal)
-        given = {}
+        arguments = {}
         for argument in self.arguments:
             value = question.arguments[argument.name]
             if value is not None or not argument.brief:
-                given[argument.name] = None if value is None else argument.accepts.to_json(value)
-        return {"ask": self.name, "goal": goal.to_json(), "given": given}
+                arguments[argument.name] = None if value is None else argument.accepts.to_json(value)
+        return {"ask": self.name, "goal": goal.to_json(), "given": arguments}
 
     def _given(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a question in the common form; an unknown one is a ``KeyError``."""
-        known = {argument.name: argument.accepts for argument in self.arguments}
+        accepted = {argument.name: argument.accepts for argument in self.arguments}
         return {
-            name: None if value is None else known[name].from_json(value) for name, value in document.items()
+            name: None if value is None else accepted[name].from_json(value)
+            for name, value in document.items()
         }
 
     def rebuilt(self, dataset: Dataset, request: Mapping[str, Any]) -> Plan[C] | None:
         """Make a plan from its request again; None if the request is of another question."""
         if self.wire is not None:
-            read = self.wire.read(dataset, request)
+            request_of_question = self.wire.read(dataset, request)
         elif request.get("ask") == self.name:
-            read = self._given(request["given"]), Goal.from_json(request["goal"], self.takes)
+            request_of_question = self._given(request["given"]), Goal.from_json(request["goal"], self.takes)
         else:
-            read = None
-        return None if read is None else self.ask(dataset, **read[0]).planned(read[1])
+            request_of_question = None
+        return (
+            None
+            if request_of_question is None
+            else self.ask(dataset, **request_of_question[0]).planned(request_of_question[1])
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -237,10 +242,10 @@ class Question(Generic[C]):
     @property
     def words(self) -> str:
         """The question in words, with the arguments whose text says something."""
-        shown = [one.name for one in self.kind.arguments if getattr(one.accepts, "shown", True)]
-        values = {name: self.arguments[name] for name in shown}
-        given = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
-        return f"{self.kind.words}{f' ({given})' if given else ''}"
+        names = [one.name for one in self.kind.arguments if getattr(one.accepts, "shown", True)]
+        values = {name: self.arguments[name] for name in names}
+        arguments = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
+        return f"{self.kind.words}{f' ({arguments})' if arguments else ''}"
 
     def __repr__(self) -> str:
         return (
@@ -299,16 +304,16 @@ class Question(Generic[C]):
 
     def plan_of(self, draft: Draft[C], goal: Goal) -> Plan[C]:
         """Return the plan of a draft that was made for a goal; see `plan`."""
-        kept = goal if draft.goal is None else draft.goal
+        goal_of_draft = goal if draft.goal is None else draft.goal
         return Plan.of(
             self.dataset,
             draft.task,
-            promised=kept.promised if draft.promised is None else draft.promised,
+            promised=goal_of_draft.promised if draft.promised is None else draft.promised,
             forecast=draft.forecast,
             facts=draft.facts,
-            confidence=kept.confidence,
+            confidence=goal_of_draft.confidence,
             asked=draft.asked,
-            request=lambda: self.kind.written(self, kept),
+            request=lambda: self.kind.written(self, goal_of_draft),
             present=draft.present,
             packages=packages_of(self.kind.draft.__module__, type(self.dataset).__module__),
         )
@@ -329,9 +334,9 @@ def plannable(method: Callable[P, Question[C]]) -> Callable[P, Question[C]]:
     """
 
     @wraps(method)
-    def asked(*args: P.args, **given: P.kwargs) -> Question[C]:
-        goal: dict[str, Any] = {name: given.pop(name) for name in _GOAL if name in given}
-        question = method(*args, **given)
+    def asked(*args: P.args, **arguments: P.kwargs) -> Question[C]:
+        goal: dict[str, Any] = {name: arguments.pop(name) for name in _GOAL if name in arguments}
+        question = method(*args, **arguments)
         if not goal:
             return question
         told = ", ".join(f"{name}={value!r}" for name, value in goal.items())

@@ -122,8 +122,8 @@ def registered(name: str) -> Any:
 def question_of(dataset_kind: str, name: str) -> QuestionKind[Any] | None:
     """Return a declared question about a kind of dataset, from whichever room; None if there is none."""
     kind: DatasetKind | None = registered(f"dataset.{dataset_kind}")
-    own = () if kind is None else kind.questions
-    return next((one for one in own if one.name == name), registered(f"question.{dataset_kind}.{name}"))
+    questions = () if kind is None else kind.questions
+    return next((one for one in questions if one.name == name), registered(f"question.{dataset_kind}.{name}"))
 
 
 def questions_of(dataset_kind: str) -> Iterator[QuestionKind[Any]]:
@@ -132,8 +132,8 @@ def questions_of(dataset_kind: str) -> Iterator[QuestionKind[Any]]:
     if kind is not None:
         yield from kind.questions
     start = f"question.{dataset_kind}."
-    for known in (_built_in, _further):
-        yield from (entry.load() for name, entry in known().items() if name.startswith(start))
+    for declared in (_built_in, _further):
+        yield from (entry.load() for name, entry in declared().items() if name.startswith(start))
 
 
 def dataset_kinds() -> list[str]:
@@ -157,13 +157,13 @@ def packages_of(*modules: str) -> tuple[str, ...]:
     """
     from importlib.metadata import packages_distributions, version
 
-    found = []
+    packages = []
     for top in dict.fromkeys(module.partition(".")[0] for module in modules):
         if top != "tacit":
             names = packages_distributions().get(top, [])
             installed = [f"{name} {version(name)}" for name in dict.fromkeys(names)]
-            found += installed or [f"{top}, which no package installed"]
-    return tuple(found)
+            packages += installed or [f"{top}, which no package installed"]
+    return tuple(packages)
 
 
 def budget_of(policy: Mapping[str, Any]) -> Budget:

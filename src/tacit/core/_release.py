@@ -103,11 +103,11 @@ def _may_stand(mark: str, content: Content) -> bool:
     Values that are whole numbers already stay when they are rounded, and so do the answers of a batch.
     """
     rounded = mark.removeprefix(ROUNDED)
-    named = set(getattr(content, "columns", ()))
+    columns = set(getattr(content, "columns", ()))
     return (
         BATCH_MARK.fullmatch(mark) is not None
         or mark in getattr(content, "notes", ())
-        or (rounded != mark and set(rounded.split(", ")) <= named)
+        or (rounded != mark and set(rounded.split(", ")) <= columns)
     )
 
 
@@ -144,17 +144,17 @@ class Release(Generic[C]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "content":
             raise AttributeError(name)
-        found = getattr(self.content, name)
+        attribute = getattr(self.content, name)
         if name in self.content.certified:
-            return partial(found, certificate=self.certificate)
-        return self._changing(found) if name in self.content.changes else found
+            return partial(attribute, certificate=self.certificate)
+        return self._changing(attribute) if name in self.content.changes else attribute
 
     def _changing(self, method: Any) -> Any:
         """Return a method of the content as one of the release: its last note becomes a mark."""
 
         @wraps(method)
-        def changing(*given: Any, **named: Any) -> Release[Any]:
-            content = method(*given, **named)
+        def changing(*arguments: Any, **keywords: Any) -> Release[Any]:
+            content = method(*arguments, **keywords)
             return self.changed(content, content.notes[-1])
 
         return changing
@@ -186,8 +186,8 @@ class Release(Generic[C]):
 
         The entries of a batch are releases, which have the certificate of the whole.
         """
-        if (listed := getattr(self.content, "listed", None)) is not None:
-            return listed(self.certificate)
+        if (entries := getattr(self.content, "listed", None)) is not None:
+            return entries(self.certificate)
         if hasattr(self.content, "__getitem__"):
             return self.content
         raise lacking(f"a release of the kind {self.content.kind!r}", "columns", Code("release.content"))
@@ -240,10 +240,10 @@ class Release(Generic[C]):
         from tacit.core._tabular import needs
 
         needs("plot", "matplotlib", "tacit[plot]")
-        drawn = self.figures(column)
-        if not drawn:
+        figures = self.figures(column)
+        if not figures:
             raise self.content.without_figure()
-        return drawn[0].picture(ax)
+        return figures[0].picture(ax)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the lines to any program that reads Arrow (extra ``pandas``)."""
@@ -282,9 +282,9 @@ class Release(Generic[C]):
         bound = self.certificate.value_digests
         if bound is None:
             return None
-        kept = self._read
-        if kept is not None and kept[0] is self.content:
-            return kept[1] in bound
+        stored = self._read
+        if stored is not None and stored[0] is self.content:
+            return stored[1] in bound
         return content_digests(self.content)[0] in bound
 
     def matches(self, *ledgers: Any) -> bool:
@@ -341,8 +341,8 @@ class Release(Generic[C]):
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Release[Any]:
         """Read a release from the document that `to_json` returned."""
-        given: object = document
-        if not isinstance(given, Mapping) or given.get("schema") != RELEASE_SCHEMA:
+        source: object = document
+        if not isinstance(source, Mapping) or source.get("schema") != RELEASE_SCHEMA:
             raise _unreadable(f"a release is a document with the schema {RELEASE_SCHEMA}")
         kind = content_named(str(document.get("kind")))
         if kind is None:
@@ -382,8 +382,8 @@ class Release(Generic[C]):
 
     def _told(self) -> tuple[str, ...]:
         """Return the marks, and that the charge will be forgotten."""
-        kept = self.certificate.kept
-        return (*self.marks, *([f"budget {kept}"] if kept else []))
+        durability = self.certificate.kept
+        return (*self.marks, *([f"budget {durability}"] if durability else []))
 
 
 def about_release(what: str, certificate: Certificate) -> str:
@@ -460,17 +460,17 @@ class ReleaseReport:
         from tacit.core._answer_display import caption_of
 
         release = self.release
-        said = [line for _, table in self._tables() for line in caption_of(table)]
-        plan, kept = release.certificate.plan, release.certificate.kept
+        captions = [line for _, table in self._tables() for line in caption_of(table)]
+        plan, durability = release.certificate.plan, release.certificate.kept
         compare = (
             "Whoever has the ledger can compare: tacit verify release.json, or release.problems(ledger) in "
             "Python. It finds a number, a name or a cost that was changed."
         )
         again = f"Plan {plan}. The same plan again gives the same answer, and is free."
         return [
-            ("What the intervals cover, and what was cut", list(dict.fromkeys((*said, *release.marks)))),
+            ("What the intervals cover, and what was cut", list(dict.fromkeys((*captions, *release.marks)))),
             ("What is promised", [f"{name}: {text}" for name, text in self._promise()]),
-            ("How to verify it", [*([f"The budget is {kept}."] if kept else []), compare, again]),
+            ("How to verify it", [*([f"The budget is {durability}."] if durability else []), compare, again]),
             ("How to cite it", [self.citation]),
         ]
 
@@ -485,8 +485,8 @@ class ReleaseReport:
 
     def text(self, width: int | None = None) -> str:
         """Write the page for a terminal."""
-        own = getattr(self.release.content, "report", None)
-        body = self.release.content.text(self.release.marks) if own is None else own().text(width)
+        report = getattr(self.release.content, "report", None)
+        body = self.release.content.text(self.release.marks) if report is None else report().text(width)
         parts = [self.title, "", body]
         for head, lines in self.sections()[1:]:  # the tables above say what the intervals cover
             parts += ["", head, *(f"- {visible(line)}" for line in lines)] if lines else []
@@ -507,19 +507,19 @@ class ReleaseReport:
             for head, lines in self.sections()
             if lines
         )
-        shown = tables or f"<pre>{escape(self.release.content.text(self.release.marks))}</pre>"
+        tables_html = tables or f"<pre>{escape(self.release.content.text(self.release.marks))}</pre>"
         return (
             f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
             f'<meta name="viewport" content="width=device-width,initial-scale=1">'
             f"<title>{title}</title><style>{_STYLE}</style></head><body>"
-            f"<h1><bdi>{title}</bdi></h1>{self._figures()}{shown}{below}</body></html>\n"
+            f"<h1><bdi>{title}</bdi></h1>{self._figures()}{tables_html}{below}</body></html>\n"
         )
 
     def _figures(self) -> str:
         """Draw the figures of the release."""
-        drawn = self.release.figures()[:_MAX_FIGURES]
-        return "".join(f"<figure>{one.svg()}</figure>" for one in drawn)
+        figures = self.release.figures()[:_MAX_FIGURES]
+        return "".join(f"<figure>{one.svg()}</figure>" for one in figures)
 
     def save(self, path: str | Path) -> None:
         """Write the page to a file."""

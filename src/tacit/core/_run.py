@@ -28,12 +28,16 @@ class NoisyInstalments(Mapping[int, Sequence[Any]]):
     """The noisy integers of a run's stored instalments by number, up to one of them; read when asked for."""
 
     def __init__(
-        self, held: Any, last: int, known: dict[int, Sequence[Noisy]], own: Sequence[Noisy] | None = None
+        self,
+        run: Any,
+        max_number: int,
+        cache: dict[int, Sequence[Noisy]],
+        noisy: Sequence[Noisy] | None = None,
     ) -> None:
-        self._held = held
-        self._last = last
-        self._known = known
-        self._own = own  # those of the last one, if they were read already
+        self._held = run
+        self._last = max_number
+        self._known = cache
+        self._own = noisy  # those of the last one, if they were read already
 
     def __getitem__(self, number: int) -> Sequence[Noisy]:
         if not 1 <= number <= self._last:
@@ -122,8 +126,8 @@ class Run(Generic[C]):
         def compute(number: int, secret: bytes) -> tuple[bytes, bytes]:
             earlier = NoisyInstalments(self._held, number - 1, self._known)
             stage = next(one for one in self._member.stages if number <= one.last)
-            noisy, left = draw_instalment(self._task, stage.mechanisms, number, earlier, secret)
-            return json.dumps({"noisy": noisy, "certificate": self._body}).encode(), left
+            noisy, state = draw_instalment(self._task, stage.mechanisms, number, earlier, secret)
+            return json.dumps({"noisy": noisy, "certificate": self._body}).encode(), state
 
         return self._read(self._held.draw(compute))
 
@@ -138,21 +142,21 @@ class Run(Generic[C]):
     def __repr__(self) -> str:
         return f"Run of {self.plan.name}: {self.instalments:,} instalments, {self.remaining:,} to be drawn"
 
-    def _read(self, drawn: Any) -> Release[C]:
-        stored = json.loads(drawn.payload)
-        own = stored["noisy"]
-        if len(drawn.payload) <= _SHORT:
-            self._known[drawn.number] = own
-        noisy = NoisyInstalments(self._held, drawn.number, self._known, own)
-        content = cast("C", self._task.reading(drawn.number, noisy, self.plan.confidence))
-        kept = getattr(self._member.ledger, "kept", "")
+    def _read(self, instalment: Any) -> Release[C]:
+        stored = json.loads(instalment.payload)
+        noisy_integers = stored["noisy"]
+        if len(instalment.payload) <= _SHORT:
+            self._known[instalment.number] = noisy_integers
+        noisy = NoisyInstalments(self._held, instalment.number, self._known, noisy_integers)
+        content = cast("C", self._task.reading(instalment.number, noisy, self.plan.confidence))
+        durability = getattr(self._member.ledger, "kept", "")
         certificate = Certificate.of_instalment(
-            drawn, self.instalments, stored.get("certificate"), self._body, kept
+            instalment, self.instalments, stored.get("certificate"), self._body, durability
         )
         release = Release(content, certificate, question=self.plan.asked)
         present = self.plan._present  # noqa: SLF001
-        shown = release if present is None else present(release)
-        return shown.bound_by([self._member.ledger])
+        presented = release if present is None else present(release)
+        return presented.bound_by([self._member.ledger])
 
 
 def paid_run(plan: Plan[C], *, account: str | None = None) -> Run[C] | None:
@@ -185,8 +189,8 @@ def paid_run(plan: Plan[C], *, account: str | None = None) -> Run[C] | None:
         return None
     identity = member.identity
     ledger = cast("Any", member.ledger)
-    held = ledger.paid_run(account or identity.name, member.hash, version=identity.version)
-    return None if held is None else Run(plan, held, certificate_body(member))
+    ledger_run = ledger.paid_run(account or identity.name, member.hash, version=identity.version)
+    return None if ledger_run is None else Run(plan, ledger_run, certificate_body(member))
 
 
 def draw_instalment(
@@ -209,8 +213,8 @@ def draw_instalment(
     with np.errstate(all="ignore"):  # a warning or a failure would say something about one value
         data = task.open(DrawnBefore(number, earlier, state))
         noisy = measure(steps, data, memories)
-        left = task.left(data)
-    return noisy, _joined([state if left is None else left, *memories])
+        state_left = task.left(data)
+    return noisy, _joined([state if state_left is None else state_left, *memories])
 
 
 def _joined(parts: Sequence[bytes]) -> bytes:

@@ -46,10 +46,10 @@ def is_hidden(divisor: float, variance: float | Fraction) -> bool:
 
 def least_shown(variance: float | Fraction) -> int:
     """Return the smallest whole number that is not hidden."""
-    least = int(_DEVIATIONS * float(variance) ** 0.5)
-    while is_hidden(least, variance):
-        least += 1
-    return least
+    smallest = int(_DEVIATIONS * float(variance) ** 0.5)
+    while is_hidden(smallest, variance):
+        smallest += 1
+    return smallest
 
 
 def swamped(divisor: float, half_width: float, confidence: float) -> bool:

@@ -97,10 +97,10 @@ class Tabular:
         yield from ()
 
     def _as_one(self) -> AnswerTable:
-        made = joined(self.answer_tables())
-        if made is None:
+        table = joined(self.answer_tables())
+        if table is None:
             raise lacking(f"a release of the kind {self.kind!r}", "table", Code("release.content"))
-        return made
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """Return the lines by column: keys, then value, low and high of each column."""
@@ -149,36 +149,36 @@ def joined(tables: Iterable[tuple[str, AnswerTable]]) -> AnswerTable | None:
     """
     from tacit.core._answer_table import AnswerTable, Cells
 
-    listed = list(tables)
-    if len(listed) <= 1:
-        return listed[0][1] if listed else None
-    names = list(dict.fromkeys(key for _, one in listed for key in one.keys))
-    first = "table"
-    while first in names:
-        first += "_"
+    named_tables = list(tables)
+    if len(named_tables) <= 1:
+        return named_tables[0][1] if named_tables else None
+    names = list(dict.fromkeys(key for _, one in named_tables for key in one.keys))
+    first_key = "table"
+    while first_key in names:
+        first_key += "_"
     keys: dict[str, tuple[Value, ...]] = {
-        first: tuple(caption for caption, one in listed for _ in range(len(one)))
+        first_key: tuple(caption for caption, one in named_tables for _ in range(len(one)))
     }
     for name in names:
         keys[name] = tuple(
             text
-            for _, one in listed
+            for _, one in named_tables
             for text in (one.shown_keys(name) if name in one.keys else ("",) * len(one))
         )
     columns = {
-        name: Cells(*(_column(listed, name, end) for end in ("value", "low", "high")))
-        for name in dict.fromkeys(column for _, one in listed for column in one.columns)
+        name: Cells(*(_column(named_tables, name, end) for end in ("value", "low", "high")))
+        for name in dict.fromkeys(column for _, one in named_tables for column in one.columns)
     }
-    said = tuple(dict.fromkeys(line for _, one in listed for line in one.left_out))
-    counts = tuple(name for name in columns if any(name in one.counts for _, one in listed))
-    return AnswerTable(keys, columns, listed[0][1].confidence, left_out=said, counts=counts)
+    left_out = tuple(dict.fromkeys(line for _, one in named_tables for line in one.left_out))
+    counts = tuple(name for name in columns if any(name in one.counts for _, one in named_tables))
+    return AnswerTable(keys, columns, named_tables[0][1].confidence, left_out=left_out, counts=counts)
 
 
-def _column(listed: Sequence[tuple[str, AnswerTable]], name: str, end: str) -> tuple[Any, ...]:
+def _column(named_tables: Sequence[tuple[str, AnswerTable]], name: str, end: str) -> tuple[Any, ...]:
     """Return one part of a column of all tables; a table without the column has nothing there."""
     return tuple(
         value
-        for _, one in listed
+        for _, one in named_tables
         for value in (getattr(one.columns[name], end) if name in one.columns else (None,) * len(one))
     )
 
@@ -193,5 +193,5 @@ def plain_table(keys: Mapping[str, Sequence[Any]], columns: Mapping[str, Sequenc
     """
     from tacit.core._answer_table import AnswerTable, Cells
 
-    made = {name: Cells(tuple(values), *((None,) * len(values),) * 2) for name, values in columns.items()}
-    return AnswerTable({name: tuple(values) for name, values in keys.items()}, made, 0.95)
+    cells = {name: Cells(tuple(values), *((None,) * len(values),) * 2) for name, values in columns.items()}
+    return AnswerTable({name: tuple(values) for name, values in keys.items()}, cells, 0.95)

@@ -277,10 +277,10 @@ def measure(steps: Sequence[Step[D]], data: D, memories: list[bytes] | None = No
         exact = step.exact(data, noisy)
         if memories is not None and hasattr(step.mechanism, "release_next"):
             remembering = cast("RememberingMeasurement", step.mechanism)
-            drawn, memories[position] = remembering.release_next(exact, memories[position])
+            noisy_integers, memories[position] = remembering.release_next(exact, memories[position])
         else:
-            drawn = step.mechanism.release(exact)
-        noisy.append(plain(drawn))
+            noisy_integers = step.mechanism.release(exact)
+        noisy.append(plain(noisy_integers))
     return noisy
 
 

@@ -66,8 +66,8 @@ class Unit:
         if self.kind != "column":
             return
         for name, value in (("unit", self.column), ("per", self.per or "x")):
-            given: object = value
-            if not isinstance(given, str) or not given or "\x00" in given:
+            name_of_column: object = value
+            if not isinstance(name_of_column, str) or not name_of_column or "\x00" in name_of_column:
                 raise bad_parameter(name, "the name of a column", value, fix=Declare("unit", "patient_id"))
         if self.column in _WORDS:
             raise bad_parameter(
@@ -171,8 +171,8 @@ def read_identity(
     >>> read_identity(name="visits", unit="patient_id").document()["unit"]
     'patient_id'
     """
-    given: object = name
-    if not isinstance(given, str) or not name or len(name) > 200 or not name.isprintable():
+    text: object = name
+    if not isinstance(text, str) or not name or len(name) > 200 or not name.isprintable():
         raise bad_parameter(
             "name", "printable text of at most 200 characters", name, fix=Declare("name", "visits")
         )
@@ -230,9 +230,9 @@ def open_account(
             raise
         raise _declared_before(identity.name, refusal, books.account(identity.name).budget, budget) from None
     if label:
-        own = books.account(identity.name).path[1:]
-        alone = [name for name in beside if not own or not {*own} & {*books.account(name).path}]
-        books.beside = {**books.beside, identity.name: tuple(alone)}
+        path = books.account(identity.name).path[1:]
+        unrelated = [name for name in beside if not path or not {*path} & {*books.account(name).path}]
+        books.beside = {**books.beside, identity.name: tuple(unrelated)}
 
 
 def _declared_before(name: str, refusal: TacitError, old: Budget, new: Budget) -> TacitError:
@@ -250,5 +250,5 @@ def notes_on(ledger: object, name: str) -> list[str]:
     others = ", ".join(beside[:3]) + (" and others" if len(beside) > 3 else "")
     accounts = "another account" if len(beside) == 1 else "other accounts"
     was = "was" if len(beside) == 1 else "were"
-    said = f"{accounts} ({others}) of this ledger {was} opened for the same source; what they spend adds up"
-    return [one for one in (getattr(ledger, "kept", ""), said if beside else "") if one]
+    note = f"{accounts} ({others}) of this ledger {was} opened for the same source; what they spend adds up"
+    return [one for one in (getattr(ledger, "kept", ""), note if beside else "") if one]

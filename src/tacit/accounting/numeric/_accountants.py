@@ -48,8 +48,8 @@ class RenyiCurveMgf:
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         values = np.where(c > self.orders[-1], np.inf, np.interp(c, self.orders, self.values))
-        first = self.values[1] / self.orders[1]
-        return values, np.full_like(c, first), np.full_like(c, 2 * first / (1 + self.orders[1]))
+        slope = self.values[1] / self.orders[1]
+        return values, np.full_like(c, slope), np.full_like(c, 2 * slope / (1 + self.orders[1]))
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
         if nodes or h:
@@ -89,8 +89,8 @@ def renyi_epsilon(loss_sum: LossSum, delta: float) -> Bracket:
         return Bracket(0.0, math.inf, "renyi")
     z = _best(loss_sum, lambda grid, logs: (logs - math.log(delta)) / grid)
     guess = max(0.0, (log_moment(loss_sum, z) + peak(z) - math.log(delta)) / z)
-    found = settle(lambda e: renyi_delta(loss_sum, e), guess, delta, z)
-    return Bracket(0.0, found.upper, "renyi")
+    bracket = settle(lambda e: renyi_delta(loss_sum, e), guess, delta, z)
+    return Bracket(0.0, bracket.upper, "renyi")
 
 
 def _at(loss_sum: LossSum, z: float, epsilon: float) -> float:
@@ -165,11 +165,11 @@ class SingleLawAccountant(NamedTuple):
             return Bracket(0.0, 0.0, "closed form")
         low, f_low, top = 0.0, math.log(at_zero / delta), max(self.curve.high, 1e-300)
         high = top / 1024 if top < 700 else 1.0
-        while (there := self.delta(high).upper) > delta:
+        while (delta_at_high := self.delta(high).upper) > delta:
             if high >= top:
                 return Bracket(0.0, top * (1 + 8 * U), "closed form")
-            low, f_low, high = high, math.log(there / delta), min(2 * high, top)
-        f_high, slope, e = max(-30.0, math.log(max(there, 1e-300) / delta)), 0.0, high
+            low, f_low, high = high, math.log(delta_at_high / delta), min(2 * high, top)
+        f_high, slope, e = max(-30.0, math.log(max(delta_at_high, 1e-300) / delta)), 0.0, high
         for _ in range(80):
             slope = (f_low - f_high) / (high - low)
             e = min(max(low + f_low / slope, low), high)
@@ -180,8 +180,8 @@ class SingleLawAccountant(NamedTuple):
                 high, f_high, f_low = e, log, f_low / 2
             if high - low <= 1e-14 * high or abs(log) < 1e-12:
                 break
-        found = settle(self.delta, e, delta, slope)
-        return Bracket(found.lower, min(found.upper, top * (1 + 8 * U)), "closed form")
+        bracket = settle(self.delta, e, delta, slope)
+        return Bracket(bracket.lower, min(bracket.upper, top * (1 + 8 * U)), "closed form")
 
 
 class DitheredAccountant:
@@ -227,16 +227,16 @@ class LeakyAccountant(NamedTuple):
     exact: bool
 
     def delta(self, e: float) -> Bracket:
-        found = self.inner.delta(e)
-        upper = min(1.0, (self.leak + found.upper) * (1 + 8 * U))
-        return Bracket(found.lower if self.exact else 0.0, upper, found.method)
+        bracket = self.inner.delta(e)
+        upper = min(1.0, (self.leak + bracket.upper) * (1 + 8 * U))
+        return Bracket(bracket.lower if self.exact else 0.0, upper, bracket.method)
 
     def epsilon(self, delta: float) -> Bracket:
         if delta <= self.leak:
             raise NotConverged
-        found = self.inner.epsilon((delta - self.leak) * (1 - 8 * U))
-        lower = self.inner.epsilon(delta).lower if self.exact and self.leak else found.lower
-        return Bracket(lower if self.exact else 0.0, found.upper, found.method)
+        bracket = self.inner.epsilon((delta - self.leak) * (1 - 8 * U))
+        lower = self.inner.epsilon(delta).lower if self.exact and self.leak else bracket.lower
+        return Bracket(lower if self.exact else 0.0, bracket.upper, bracket.method)
 
 
 class RenyiAccountant(NamedTuple):

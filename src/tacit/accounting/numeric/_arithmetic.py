@@ -118,9 +118,9 @@ def room(cap: Fraction, total: Fraction) -> Fraction:
     >>> on_grid(Fraction(1, 3) + room(1 + Fraction(1, 3**1000), Fraction(1, 3))) <= 1 + Fraction(1, 3**1000)
     True
     """
-    left = max(Fraction(0), cap - total)
-    if max(left.denominator.bit_length(), cap.denominator.bit_length()) <= _MAX_BITS:
-        return left
+    remaining = max(Fraction(0), cap - total)
+    if max(remaining.denominator.bit_length(), cap.denominator.bit_length()) <= _MAX_BITS:
+        return remaining
     return round_down(max(Fraction(0), below(cap) - total))
 
 
@@ -133,20 +133,20 @@ def float_up(value: Fraction) -> float:
     (0.3, True)
     """
     try:
-        near = float(value)
+        double = float(value)
     except OverflowError:
         return math.inf
-    if Fraction(repr(near)) == value:
-        return near
-    while math.isfinite(near) and min(Fraction(near), Fraction(repr(near))) < value:
-        near = math.nextafter(near, math.inf)
-    return near
+    if Fraction(repr(double)) == value:
+        return double
+    while math.isfinite(double) and min(Fraction(double), Fraction(repr(double))) < value:
+        double = math.nextafter(double, math.inf)
+    return double
 
 
 def float_down(value: Fraction) -> float:
     """Return the largest double at or below a number: reading at a smaller delta or epsilon is safe."""
-    near = float(value)
-    return math.nextafter(near, 0.0) if Fraction(near) > value else near
+    double = float(value)
+    return math.nextafter(double, 0.0) if Fraction(double) > value else double
 
 
 def _step(x: Fraction, digits: int) -> Fraction:
@@ -158,10 +158,10 @@ def _step(x: Fraction, digits: int) -> Fraction:
 
 def _digits(n: int) -> int:
     """Return the number of decimal digits of n > 0; Python does not write more than 4,300 of them."""
-    found = (n.bit_length() - 1) * 3010299956 // 10**10 + 1  # at most the truth: log10(2) > 0.3010299956
-    while 10**found <= n:
-        found += 1
-    return found
+    digits = (n.bit_length() - 1) * 3010299956 // 10**10 + 1  # at most the truth: log10(2) > 0.3010299956
+    while 10**digits <= n:
+        digits += 1
+    return digits
 
 
 def _decimal(x: Fraction, context: Context) -> Decimal:
@@ -189,10 +189,10 @@ class Bracket(NamedTuple):
     method: str = ""
 
 
-def larger(one: Bracket, other: Bracket) -> Bracket:
+def larger(bracket: Bracket, other: Bracket) -> Bracket:
     """Return the bracket of the larger of two numbers."""
-    method = one.method if one.upper >= other.upper else other.method
-    return Bracket(max(one.lower, other.lower), max(one.upper, other.upper), method)
+    method = bracket.method if bracket.upper >= other.upper else other.method
+    return Bracket(max(bracket.lower, other.lower), max(bracket.upper, other.upper), method)
 
 
 def up(x: float, relative: float = 4 * U) -> float:
@@ -236,20 +236,20 @@ def settle(delta_at: Callable[[float], Bracket], guess: float, delta: float, slo
     evaluations are enough.
     """
     here = delta_at(guess)
-    least = max(abs(guess) * 2.0**-50, 1e-300)
-    high, step = guess, least
+    min_step = max(abs(guess) * 2.0**-50, 1e-300)
+    high, step = guess, min_step
     if slope > 0 and here.upper > delta:
-        step = max(least, 1.01 * (here.upper / delta - 1) / slope)
-    there = here
-    while not there.upper <= delta:  # NaN proves nothing
+        step = max(min_step, 1.01 * (here.upper / delta - 1) / slope)
+    bracket = here
+    while not bracket.upper <= delta:  # NaN proves nothing
         high, step = guess + step, step * 4
         if not high < 1e300:
             return Bracket(max(0.0, guess), math.inf, here.method)
-        there = delta_at(high)
-    low, step, there = guess, least, here
+        bracket = delta_at(high)
+    low, step, bracket = guess, min_step, here
     if slope > 0 and here.lower < delta:
-        step = max(least, 1.01 * (1 - here.lower / delta) / slope)
-    while low > 0 and not there.lower >= delta:
+        step = max(min_step, 1.01 * (1 - here.lower / delta) / slope)
+    while low > 0 and not bracket.lower >= delta:
         low, step = max(0.0, guess - step), step * 4
-        there = delta_at(low) if low > 0 else there
+        bracket = delta_at(low) if low > 0 else bracket
     return Bracket(max(0.0, low), max(0.0, high), here.method)

@@ -63,10 +63,10 @@ class Atoms:
 
     def split(self, c: float, h: float, nodes: int, level: float) -> SplitLine:
         """Return M in two parts, for losses below and above the level."""
-        whole = self.line(c, h, nodes)
+        line = self.line(c, h, nodes)
         exponents = c * self.losses + np.log(self.masses)
-        weights = np.exp(exponents - whole.log_norm)
-        found = []
+        weights = np.exp(exponents - line.log_norm)
+        parts = []
         for side in (self.losses <= level, self.losses > level):
             share = float(weights[side].sum())
             if not share > 0:
@@ -75,9 +75,9 @@ class Atoms:
             size = dot(weights[side], np.abs(self.losses[side])) / share
             slip = self.slack + 4 * U * (8 + dot(weights[side], np.abs(exponents[side])) / share + c * size)
             error = rough + 4 * slip + 6 * U * h * np.arange(nodes + 1) * size
-            found.append((share * phi, share * (error + whole.norm_error), share))
-        (bulk, bulk_error, _), (rest, rest_error, share) = found
-        return SplitLine(whole.log_norm, whole.norm_error, bulk, bulk_error, rest, rest_error, share)
+            parts.append((share * phi, share * (error + line.norm_error), share))
+        (bulk, bulk_error, _), (rest, rest_error, share) = parts
+        return SplitLine(line.log_norm, line.norm_error, bulk, bulk_error, rest, rest_error, share)
 
     def common(self, level: float) -> Atoms:
         """Return the losses below the level, of mass below one."""
@@ -109,8 +109,8 @@ class LatticeAtoms:
     slack: float
 
     def _atoms(self) -> Atoms:
-        kept = np.flatnonzero(self.masses)
-        return Atoms(self.offset + self.step * self.stride * kept, self.masses[kept], self.slack)
+        support = np.flatnonzero(self.masses)
+        return Atoms(self.offset + self.step * self.stride * support, self.masses[support], self.slack)
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         """Return the cumulants; of neighbours taken together, if there are many points."""
@@ -118,34 +118,38 @@ class LatticeAtoms:
         if few == 1:
             return self._atoms().cumulants(c)
         masses = np.pad(self.masses, (0, -len(self.masses) % few)).reshape(-1, few).sum(axis=1)
-        kept = np.flatnonzero(masses)
-        losses = self.offset + self.step * self.stride * (few * kept + (few - 1) / 2)
-        return Atoms(losses, masses[kept], self.slack).cumulants(c)
+        support = np.flatnonzero(masses)
+        losses = self.offset + self.step * self.stride * (few * support + (few - 1) / 2)
+        return Atoms(losses, masses[support], self.slack).cumulants(c)
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
         if nodes * len(self.masses) < 1 << 14:
             return self._atoms().line(c, h, nodes)
         points = round(2 * math.pi / (h * self.step))
-        kept = np.flatnonzero(self.masses)
-        rises = self.step * self.stride * kept
-        exponents = c * rises + np.log(self.masses[kept])
+        support = np.flatnonzero(self.masses)
+        rises = self.step * self.stride * support
+        exponents = c * rises + np.log(self.masses[support])
         top = float(exponents.max())
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         weights /= total
         t = h * np.arange(nodes + 1)
-        first = round(self.offset / self.step)
-        whole = abs(self.offset - first * self.step) <= 4 * U * abs(self.offset)
-        folded = np.bincount((kept * self.stride + (first if whole else 0)) % points, weights, points)
+        first_index = round(self.offset / self.step)
+        is_integer_offset = abs(self.offset - first_index * self.step) <= 4 * U * abs(self.offset)
+        folded = np.bincount(
+            (support * self.stride + (first_index if is_integer_offset else 0)) % points, weights, points
+        )
         phi = np.fft.rfft(folded)[: nodes + 1].conj()
-        if not whole:  # the offset turns the phases by itself
+        if not is_integer_offset:  # the offset turns the phases by itself
             phi *= np.exp(1j * t * self.offset)
         size = dot(weights, rises)
         slip = self.slack + 4 * U * (4 + dot(weights, np.abs(exponents)) + c * size)
         error = (
-            2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
+            2 * slip
+            + U * (16 * math.log2(points) + len(support) + 16)
+            + 8 * U * t * (size + abs(self.offset))
         )
-        norm_error = slip + len(kept) * U + 4 * U * (abs(top) + c * abs(self.offset) + 1)
+        norm_error = slip + len(support) * U + 4 * U * (abs(top) + c * abs(self.offset) + 1)
         return MgfLine(top + math.log(total) + c * self.offset, norm_error, phi, error)
 
     def decay(self, _: float) -> Callable[[float], float]:
@@ -180,11 +184,11 @@ def connect_dots(curve: Curve, grid: Reals) -> FinitePair:
     beyond = np.append(np.cumsum((masses / ratios)[::-1])[::-1][1:], 0.0)  # Q-mass above each point
     steps = beyond * np.append(np.diff(x[1:]), 0.0)
     reached = y[-1] + np.cumsum(steps[::-1])[::-1]
-    least = y[1:] > 0
+    positive = y[1:] > 0
     good = masses > 0
-    if not good.any() or not (reached[least] > 0).all():  # all that is left lies below the smallest float
+    if not good.any() or not (reached[positive] > 0).all():  # all that is left lies below the smallest float
         raise NotConverged
-    short = float(np.max(y[1:][least] / reached[least], initial=1.0))
+    short = float(np.max(y[1:][positive] / reached[positive], initial=1.0))
     raised = max(1.0, short) * (1 + 4 * len(x) * U)
     losses = grid[keep[1:] - 1]
     return FinitePair(losses[good], raised * masses[good], 2 * (raised - 1), float(y[-1]))
@@ -196,14 +200,14 @@ def _hull(x: Reals, y: Reals) -> NDArray[np.integer[Any]]:
     A point on or above the line between its neighbours is not a corner, so all such points go at once. What
     is left after some rounds is walked from left to right.
     """
-    left = np.arange(len(x))
+    indices = np.arange(len(x))
     for _ in range(24):
-        dx, dy = np.diff(x[left]), np.diff(y[left])
+        dx, dy = np.diff(x[indices]), np.diff(y[indices])
         bent = np.concatenate([[True], dy[:-1] * dx[1:] < dy[1:] * dx[:-1], [True]])
         if bent.all():
-            return left
-        left = left[bent]
-    return left[_walked(x[left], y[left])]
+            return indices
+        indices = indices[bent]
+    return indices[_walked(x[indices], y[indices])]
 
 
 def _walked(x: Reals, y: Reals) -> list[int]:

@@ -138,12 +138,12 @@ def block_accountants(parts: Parts, *, add: int) -> tuple[Accountant, ...]:
     if times < 2 or plan is None or not _MIN_EPSILON < epsilon < _MAX_EPSILON:
         raise NotConverged
     step, curves = _curves(epsilon, plan.size, plan.cells)
-    last = times - (plan.blocks - 1) * plan.size
+    last_size = times - (plan.blocks - 1) * plan.size
     sizes = {plan.size: plan.blocks - 1}
-    sizes[last] = sizes.get(last, 0) + 1
-    found = [(_pmf(curves[size], step), often) for size, often in sizes.items() if often]
-    leak = -math.expm1(sum(often * math.log1p(-leak) for (_, leak), often in found)) * (1 + 64 * U)
-    blocks = [(pmf, often) for (pmf, _), often in found]
+    sizes[last_size] = sizes.get(last_size, 0) + 1
+    block_laws = [(_pmf(curves[size], step), often) for size, often in sizes.items() if often]
+    leak = -math.expm1(sum(often * math.log1p(-leak) for (_, leak), often in block_laws)) * (1 + 64 * U)
+    blocks = [(pmf, often) for (pmf, _), often in block_laws]
     others: list[tuple[LossLaw, int]] = [part for part in parts if part[0] != law]
     if others:
         return _beside(blocks, tuple(others), leak, add=add)
@@ -152,14 +152,14 @@ def block_accountants(parts: Parts, *, add: int) -> tuple[Accountant, ...]:
 
 
 def _beside(blocks: list[tuple[Pmf, int]], others: Parts, leak: float, *, add: int) -> tuple[Accountant, ...]:
-    found = factors_of(others, add=add)
+    factors = factors_of(others, add=add)
     atoms = [
         (Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack), often)
         for pmf, often in blocks
         for kept in [np.flatnonzero(pmf.masses)]
     ]
-    loss_sum = LossSum((*found.loss_sum.factors, *atoms))
-    leak = (leak + found.leak) * (1 + 4 * U)
+    loss_sum = LossSum((*factors.loss_sum.factors, *atoms))
+    leak = (leak + factors.leak) * (1 + 4 * U)
     ways: list[Accountant] = [
         FourierInversion(loss_sum),
         *(DitheredAccountant(loss_sum, times) for times in (0.4, 6.0)),
@@ -169,14 +169,14 @@ def _beside(blocks: list[tuple[Pmf, int]], others: Parts, leak: float, *, add: i
 
 def _plan(times: int) -> _Plan | None:
     """Choose size and grid by their estimated excess: 1/(2 cells^2), and 0.0035 for each further block."""
-    best, found = _LOOSE, None
+    best, plan = _LOOSE, None
     for cells in _CELLS:
-        most = math.floor((_WORK / cells**2) ** (2 / 3))
-        blocks = -(-times // most)
+        max_size = math.floor((_WORK / cells**2) ** (2 / 3))
+        blocks = -(-times // max_size)
         excess = 0.5 / cells**2 + 0.0035 * (blocks - 1)
         if excess < best:
-            best, found = excess, _Plan(-(-times // blocks), blocks, cells)
-    return found
+            best, plan = excess, _Plan(-(-times // blocks), blocks, cells)
+    return plan
 
 
 class _Grid(NamedTuple):
@@ -189,14 +189,14 @@ class _Grid(NamedTuple):
     def y(self, margin: int = 0) -> Reals:
         """Return exp(x) on the grid, with a margin of further points on both sides."""
         ends = self.reach + margin
-        found: Reals = np.exp(self.epsilon / self.cells * np.arange(-ends, ends + 1))
-        return found
+        powers: Reals = np.exp(self.epsilon / self.cells * np.arange(-ends, ends + 1))
+        return powers
 
 
 @lru_cache(maxsize=16)
 def _curves(epsilon: float, size: int, cells: int) -> tuple[Fraction, dict[int, Reals]]:
     """Return the grid step, and for each number of losses up to the size the upper values, around 0."""
-    found: dict[int, Reals] = {}
+    curves: dict[int, Reals] = {}
     values = np.array([1 - math.exp(-epsilon / cells), 0.0, 0.0])  # no loss at all, on three points
     for number in range(1, size + 1):
         reach = (_WIDTH * math.sqrt(number) / 2 + number * epsilon / 8 + 1) * cells
@@ -204,8 +204,8 @@ def _curves(epsilon: float, size: int, cells: int) -> tuple[Fraction, dict[int, 
         values = _one_more(grid, _extended(values, grid))
         places = np.arange(-grid.reach, grid.reach + 1)
         values = np.minimum(np.where(places >= number * cells, 0.0, values), 1.0)
-        found[number] = values
-    return Fraction(epsilon) / cells, found
+        curves[number] = values
+    return Fraction(epsilon) / cells, curves
 
 
 def _extended(values: Reals, grid: _Grid) -> Reals:
@@ -231,9 +231,12 @@ def _one_more(grid: _Grid, before: Reals) -> Reals:
     slopes = np.diff(before) / -np.diff(around)
     heads = sliding_window_view(before[:-1] + slopes * around[:-1], len(y))
     slopes = sliding_window_view(slopes, len(y))
-    near, far = slice(cells - 1, None, -1), slice(2 * cells - 1, cells - 1, -1)  # cells of t from 0 upwards
+    near_cells, far_cells = (
+        slice(cells - 1, None, -1),
+        slice(2 * cells - 1, cells - 1, -1),
+    )  # cells of t from 0 upwards
     low, high = (np.exp(g * np.arange(first, cells + first))[:, None] for first in (0, 1))
-    a0, b0, a1, b1 = heads[near], slopes[near] * y, heads[far], slopes[far] * (y * e)
+    a0, b0, a1, b1 = heads[near_cells], slopes[near_cells] * y, heads[far_cells], slopes[far_cells] * (y * e)
     alpha, beta = a0 - a1, e * b0 - b1
     constant = e * a0 + b0 - a1 - b1
     # Of a convex function both are positive. Where rounding made one of them negative, the largest value is
@@ -243,18 +246,18 @@ def _one_more(grid: _Grid, before: Reals) -> Reals:
     if ((alpha < 0) & (beta < 0)).any():
         largest = np.maximum(largest, (constant - alpha * high - beta / high).max(axis=0))
     rounding = (96 + 8 * g * grid.reach) * U * e * (heads[0] + slopes[0] * y)
-    found: Reals = (largest + rounding) / (e - 1)
-    return found
+    values_after: Reals = (largest + rounding) / (e - 1)
+    return values_after
 
 
 def _pmf(values: Reals, step: Fraction) -> tuple[Pmf, float]:
     """Return a finite pair above the upper values, on the grid, and its infinite loss."""
-    first = -(len(values) // 2)
-    grid = as_float(step) * (first + np.arange(len(values)))
+    first_index = -(len(values) // 2)
+    grid = as_float(step) * (first_index + np.arange(len(values)))
     pair = connect_dots(Curve(lambda _: values, lambda _: values, grid[0], grid[-1]), grid)
     masses = np.zeros(len(values))
     masses[np.round((pair.losses - grid[0]) / as_float(step)).astype(int)] = pair.masses
-    return Pmf(first * step, step, masses, 4 * U + pair.slack), pair.infinite
+    return Pmf(first_index * step, step, masses, 4 * U + pair.slack), pair.infinite
 
 
 #: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
@@ -271,21 +274,21 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int, lowe
 
     Without `lower`, a family that is known by its moments gets none: the member would be read for nothing.
     """
-    found = _first(parts, ask, add=add)
+    bracket = _first(parts, ask, add=add)
     if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
-        known = canonical(
+        known_parts = canonical(
             (ZCDPLoss(law.epsilon**2 / 8) if isinstance(law, BoundedRangeLoss) else law, k)
             for law, k in parts
         )
-        for other in (_first(known, ask, add=add), _by_blocks(parts, ask, add=add)):
-            found = found if found.upper <= other.upper else other
-    if not lower and found.method == "renyi":
-        return found
+        for other in (_first(known_parts, ask, add=add), _by_blocks(parts, ask, add=add)):
+            bracket = bracket if bracket.upper <= other.upper else other
+    if not lower and bracket.method == "renyi":
+        return bracket
     if any(isinstance(law, BoundedRangeLoss | ZCDPLoss | RenyiLoss) for law, _ in parts):
         member = canonical(pair for law, k in parts for pair in _member(law, k))
-        least = _first(member, ask, add=add).lower if member else 0.0
-        found = Bracket(min(least, found.upper), found.upper, found.method)
-    return found
+        lower_bound = _first(member, ask, add=add).lower if member else 0.0
+        bracket = Bracket(min(lower_bound, bracket.upper), bracket.upper, bracket.method)
+    return bracket
 
 
 def mirrored(parts: Parts, e: float) -> float:
@@ -293,13 +296,13 @@ def mirrored(parts: Parts, e: float) -> float:
 
     It is infinite if nothing at hand tells.
     """
-    found = factors_of(parts, add=0)
-    if found.leak or not all(isinstance(law, _PROPER) for law, _ in found.loss_sum.factors):
+    factors = factors_of(parts, add=0)
+    if factors.leak or not all(isinstance(law, _PROPER) for law, _ in factors.loss_sum.factors):
         return math.inf
     for make in (small_sample_accountant, FourierInversion):
-        if make in found.kept:
+        if make in factors.kept:
             try:
-                upper: float = found.kept[make].mirrored(e)
+                upper: float = factors.kept[make].mirrored(e)
             except NotConverged:
                 continue
             return upper
@@ -314,32 +317,32 @@ def alike(parts: Parts, e: float) -> float:
     """
     if served(parts, e) is None:
         return math.inf
-    found = factors_of(parts, add=1)
-    if found.leak:
+    factors = factors_of(parts, add=1)
+    if factors.leak:
         return math.inf
-    if alike not in found.kept:
+    if alike not in factors.kept:
         like = factors_of(parts, add=0).kept[FourierInversion]
-        found.kept[alike] = FourierInversion(found.loss_sum, like=like)
-    upper: float = found.kept[alike].delta(e).upper
+        factors.kept[alike] = FourierInversion(factors.loss_sum, like=like)
+    upper: float = factors.kept[alike].delta(e).upper
     return upper
 
 
 def served(parts: Parts, e: float) -> Spectrum | None:
     """Return the plain line that served e if a unit is removed; None if there is none."""
-    found = factors_of(parts, add=0)
-    inversion: FourierInversion | None = found.kept.get(FourierInversion)
-    return None if inversion is None or found.leak else inversion.served(e)
+    factors = factors_of(parts, add=0)
+    inversion: FourierInversion | None = factors.kept.get(FourierInversion)
+    return None if inversion is None or factors.leak else inversion.served(e)
 
 
 def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
     """Return the answer of the first accountant that has one."""
     for make in _candidates(parts, add=add):
         try:
-            found = ask(make())
+            bracket = ask(make())
         except NotConverged:
             continue
-        if found.lower <= found.upper:
-            return found
+        if bracket.lower <= bracket.upper:
+            return bracket
     return Bracket(0.0, math.inf, "none")
 
 
@@ -373,21 +376,21 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
         return
     if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], DiscreteGaussianLoss):
         yield lambda: SingleLawAccountant(curve(parts[0][0], add=add))
-    whole = all(on_lattice(law) for law, _ in parts)
+    all_on_lattice = all(on_lattice(law) for law, _ in parts)
     smooth = any(isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts)
-    if whole and not smooth:
+    if all_on_lattice and not smooth:
         yield lambda: lattice_accountant(parts)
     yield from _for_sampled_or_shuffled(parts, add=add)
     if can_snap(parts):
         yield lambda: snapped_accountant(parts)
     yield lambda: _on(FourierInversion, factors_of(parts, add=add))
     yield lambda: _rare(parts, add=add)
-    if whole and smooth:
+    if all_on_lattice and smooth:
         yield lambda: lattice_accountant(parts)
     finite = any(isinstance(law, SampledLoss | GroupLoss) for law, _ in parts)
     if finite:
         yield lambda: _on(FourierInversion, factors_of(parts, add=add, finite=True))
-    if whole and smooth and are_few(parts):
+    if all_on_lattice and smooth and are_few(parts):
         yield lambda: snapped_accountant(parts)
     for dither in _DITHERS:
         yield partial(_dithered, dither, parts, add, finite)
@@ -425,12 +428,14 @@ def _listed(loss_sum: LossSum) -> Accountant:
     return listed_accountant(laws)
 
 
-def _on(accountant: Callable[[LossSum], Accountant], found: Factors) -> Accountant:
+def _on(accountant: Callable[[LossSum], Accountant], factors: Factors) -> Accountant:
     """Return the accountant for the factors; the part outside them is added as infinite loss."""
-    if accountant not in found.kept:
-        found.kept[accountant] = accountant(found.loss_sum)
-    inner: Accountant = found.kept[accountant]
-    return inner if found.exact and not found.leak else LeakyAccountant(inner, found.leak, found.exact)
+    if accountant not in factors.kept:
+        factors.kept[accountant] = accountant(factors.loss_sum)
+    inner: Accountant = factors.kept[accountant]
+    return (
+        inner if factors.exact and not factors.leak else LeakyAccountant(inner, factors.leak, factors.exact)
+    )
 
 
 def _member(law: LossLaw, times: int) -> list[tuple[LossLaw, int]]:
@@ -459,8 +464,8 @@ def delta_bounds(parts: Parts, epsilon: float, *, lower: bool = True) -> Bracket
             mirror = min(mirror, _from_other_side(alike, parts, epsilon, add=add))
         if mirror <= worst.upper:
             continue
-        found = delta_of(parts, epsilon, add=add, lower=lower)
-        worst = larger(worst, found._replace(upper=min(found.upper, mirror)))
+        bracket = delta_of(parts, epsilon, add=add, lower=lower)
+        worst = larger(worst, bracket._replace(upper=min(bracket.upper, mirror)))
     return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
 
 
@@ -528,33 +533,33 @@ def delta_of(parts: Parts, e: float, *, add: int, lower: bool = True) -> Bracket
     add = add and len(_directions(parts)) > 1
     if e < 0:
         return both_sides(parts, e, add=add)
-    rest, least, most, good = split_infinite_loss(parts, add=add)
+    rest, lowest, highest, good = split_infinite_loss(parts, add=add)
     if not rest or e >= largest_loss(rest, add=add):
-        found = Bracket(0.0, 0.0, "closed form")
+        bracket = Bracket(0.0, 0.0, "closed form")
     else:
-        found = answer(rest, lambda accountant: accountant.delta(e), add=add, lower=lower)
-    upper = min(1.0, found.upper)
-    upper = min(1.0, (most + (1 - most) * upper) * (1 + 8 * U)) if most else upper
-    return Bracket(max(0.0, (least + good * found.lower) * (1 - 8 * U)), upper, found.method)
+        bracket = answer(rest, lambda accountant: accountant.delta(e), add=add, lower=lower)
+    upper = min(1.0, bracket.upper)
+    upper = min(1.0, (highest + (1 - highest) * upper) * (1 + 8 * U)) if highest else upper
+    return Bracket(max(0.0, (lowest + good * bracket.lower) * (1 - 8 * U)), upper, bracket.method)
 
 
 def _epsilon(parts: Parts, delta: float, *, add: int, lower: bool) -> Bracket:
     parts = plain(parts)
-    rest, least, most, good = split_infinite_loss(parts, add=add)
-    if delta < most:
-        return Bracket(math.inf if delta < least else 0.0, math.inf, "closed form")
+    rest, lowest, highest, good = split_infinite_loss(parts, add=add)
+    if delta < highest:
+        return Bracket(math.inf if delta < lowest else 0.0, math.inf, "closed form")
     sup = largest_loss(rest, add=add)
-    target = (delta - most) / (1 - most) * (1 - 8 * U) if most else delta
+    target = (delta - highest) / (1 - highest) * (1 - 8 * U) if highest else delta
     if target <= 0 or not rest:
         return Bracket(0.0, sup, "basic composition" if rest else "closed form")
-    found = answer(rest, lambda accountant: accountant.epsilon(target), add=add, lower=lower)
-    if most:
-        looser = (delta - least) / good * (1 + 8 * U) if good > 0 else 1.0
+    bracket = answer(rest, lambda accountant: accountant.epsilon(target), add=add, lower=lower)
+    if highest:
+        looser = (delta - lowest) / good * (1 + 8 * U) if good > 0 else 1.0
         low = 0.0
         if looser < 1:
             low = answer(rest, lambda accountant: accountant.epsilon(looser), add=add, lower=lower).lower
-        found = Bracket(min(low, found.upper), found.upper, found.method)
-    return Bracket(found.lower, sup, "basic composition") if sup < found.upper else found
+        bracket = Bracket(min(low, bracket.upper), bracket.upper, bracket.method)
+    return Bracket(bracket.lower, sup, "basic composition") if sup < bracket.upper else bracket
 
 
 def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
@@ -567,19 +572,19 @@ def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     )
 
 
-def _from_other_side(read: Callable[[Parts, float], float], parts: Parts, e: float, *, add: int) -> float:
+def _from_other_side(reading: Callable[[Parts, float], float], parts: Parts, e: float, *, add: int) -> float:
     """Return an upper value of delta(e) if one unit is added, from the other direction; or infinity."""
     if add != 1 or any(isinstance(law, GroupLoss) for law, _ in parts) or can_be_infinite(parts):
         return math.inf
     try:
-        return read(plain(parts), e)
+        return reading(plain(parts), e)
     except NotConverged:
         return math.inf
 
 
 def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     """Return whether Chernoff's bound alone certifies delta(e) <= delta."""
-    rest, _, most, _ = split_infinite_loss(plain(parts), add=add)
+    rest, _, highest, _ = split_infinite_loss(plain(parts), add=add)
     try:
         loss_sum, leak, *_ = factors_of(rest, add=add)
         if not (loss_sum.factors and e > 1e-280):
@@ -596,7 +601,7 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     except NotConverged:
         return False
     bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
-    return most + leak + bound <= delta * (1 - 1e-12)
+    return highest + leak + bound <= delta * (1 - 1e-12)
 
 
 def _best_tilt(loss_sum: LossSum, c: Reals, e: float) -> tuple[float, float, float, float]:
@@ -616,15 +621,15 @@ def _best_tilt(loss_sum: LossSum, c: Reals, e: float) -> tuple[float, float, flo
 def _tail(parts: Parts, t: float, *, add: int) -> float:
     """Return an upper value of P(L > t) = delta(t) - delta'(t), by convexity in exp(t)."""
     parts = plain(parts)
-    rest, _, most, _ = split_infinite_loss(parts, add=add)
+    rest, _, highest, _ = split_infinite_loss(parts, add=add)
     if not rest:
-        return min(1.0, most + float(t < 0))
+        return min(1.0, highest + float(t < 0))
     top = exact_largest_loss(rest)
     if t >= largest_loss(rest, add=add) or (top is not None and Fraction(repr(t)) >= top):
-        return min(1.0, most)
+        return min(1.0, highest)
     mu2 = gaussian_mu2(rest)
     finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(root(mu2), t)
-    return min(1.0, (most + (1 - most) * finite) * (1 + 8 * U))
+    return min(1.0, (highest + (1 - highest) * finite) * (1 + 8 * U))
 
 
 def _slope_tail(rest: Parts, t: float, *, add: int) -> float:
@@ -639,7 +644,7 @@ def _slope_tail(rest: Parts, t: float, *, add: int) -> float:
     step = 1e-4 * spread(factors_of(rest, add=add).loss_sum)
     best = 1.0
     for _ in range(3):
-        left = both_sides(rest, t - step, add=add)
-        best = min(best, here.upper + (left.upper - here.lower) / -math.expm1(-step) * (1 + 16 * U))
+        tail_left = both_sides(rest, t - step, add=add)
+        best = min(best, here.upper + (tail_left.upper - here.lower) / -math.expm1(-step) * (1 + 16 * U))
         step *= 8
     return best

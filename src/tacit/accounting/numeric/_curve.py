@@ -99,12 +99,12 @@ def bulk_upper(curves: list[tuple[Curve, int]]) -> Callable[[Reals], Reals]:
     tilts, period = _tilts(curves, ends)
     g = period / _POINTS
     pairs = [(_on_lattice(one, end, g), times) for (one, times), end in zip(curves, ends, strict=True)]
-    first = math.floor((_mean(pairs, g) - 0.4 * period) / g)
-    e = g * (first + np.arange(_POINTS))
+    first_curve = math.floor((_mean(pairs, g) - 0.4 * period) / g)
+    e = g * (first_curve + np.arange(_POINTS))
     if not max(-e[0], e[-1]) < _REACH:
         raise NotConverged
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        values = np.minimum.reduce([tilted(pairs, c, g, first, _POINTS) for c in tilts])
+        values = np.minimum.reduce([tilted(pairs, c, g, first_curve, _POINTS) for c in tilts])
     leak = -math.expm1(sum(times * math.log1p(-min(pair.infinite, 1 - U)) for pair, times in pairs))
     values = np.minimum(np.where(np.isfinite(values), values, 1.0) + leak * (1 + 64 * U), 1.0)
     values = np.minimum.accumulate(values)
@@ -115,9 +115,9 @@ def bulk_upper(curves: list[tuple[Curve, int]]) -> Callable[[Reals], Reals]:
         """Join the values by lines in exp(epsilon), which the pairs on the lattice follow exactly."""
         at = np.atleast_1d(at)
         ratio = np.exp(np.minimum(at, _REACH))
-        found = np.interp(ratio * (1 - 8 * U), y, values) * (1 + 64 * U)
-        left: Reals = np.minimum(np.where(at < e[0], 1 - ratio + ahead, found), 1.0)
-        return left
+        uppers = np.interp(ratio * (1 - 8 * U), y, values) * (1 + 64 * U)
+        indices: Reals = np.minimum(np.where(at < e[0], 1 - ratio + ahead, uppers), 1.0)
+        return indices
 
     return upper
 
@@ -125,9 +125,9 @@ def bulk_upper(curves: list[tuple[Curve, int]]) -> Callable[[Reals], Reals]:
 def _tilts(curves: list[tuple[Curve, int]], ends: list[tuple[float, float]]) -> tuple[Reals, float]:
     """Choose the tilts for all deltas of interest, and the period, by rough pairs; any choice is valid."""
     factors = []
-    for (one, times), (low, high) in zip(curves, ends, strict=True):
+    for (law, times), (low, high) in zip(curves, ends, strict=True):
         grid = np.sinh(3 * np.linspace(0, 1, _COARSE)) / math.sinh(3)
-        pair = connect_dots(one, np.unique(np.concatenate([low * grid, high * grid])))
+        pair = connect_dots(law, np.unique(np.concatenate([low * grid, high * grid])))
         factors.append((Atoms(pair.losses, pair.masses), times))
     loss_sum = LossSum(tuple(factors))
     _, mean, spread = (float(part[0]) for part in steer(loss_sum, np.array([1e-9])))
@@ -137,21 +137,21 @@ def _tilts(curves: list[tuple[Curve, int]], ends: list[tuple[float, float]]) -> 
     c = np.exp(np.linspace(math.log(0.05), math.log(400), 120)) / width
     logs = steer(loss_sum, c)[0]
     hat = logs + c * np.log(c / (1 + c)) - np.log1p(c)
-    found = [int(np.argmin((hat - math.log(delta)) / c)) for delta in _TARGETS]
-    top = max(float((hat[at] - math.log(delta)) / c[at]) for at, delta in zip(found, _TARGETS, strict=True))
+    tilts = [int(np.argmin((hat - math.log(delta)) / c)) for delta in _TARGETS]
+    top = max(float((hat[at] - math.log(delta)) / c[at]) for at, delta in zip(tilts, _TARGETS, strict=True))
     top = min(top, sum(times * end[1] for (_, times), end in zip(curves, ends, strict=True)))
     period = 2 * (top - mean + 13 * width)
     return np.unique(
-        np.maximum(c[found], 40 / period)
+        np.maximum(c[tilts], 40 / period)
     ), period  # aliases from the left fall as exp(-c period)
 
 
 def _on_lattice(curve: Curve, ends: tuple[float, float], g: float) -> LatticePair:
     """Return a finite pair above the curve with losses that are multiples of g."""
-    first, last = math.floor(ends[0] / g), math.ceil(ends[1] / g) + 1
-    if last - first > 4 * _POINTS:
+    lowest, highest = math.floor(ends[0] / g), math.ceil(ends[1] / g) + 1
+    if highest - lowest > 4 * _POINTS:
         raise NotConverged
-    places = np.arange(first, last + 1)
+    places = np.arange(lowest, highest + 1)
     pair = connect_dots(curve, g * places)
     return LatticePair(np.round(pair.losses / g), pair.masses, pair.infinite)
 
@@ -160,7 +160,7 @@ def _mean(pairs: list[tuple[LatticePair, int]], g: float) -> float:
     return sum(times * g * dot(pair.masses, pair.places) for pair, times in pairs)
 
 
-def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int, points: int) -> Reals:
+def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first_index: int, points: int) -> Reals:
     """Return upper values of delta on the lattice from one tilt."""
     spectrum = np.ones(points // 2 + 1, dtype=complex)
     log_norm = error = slips = 0.0
@@ -177,7 +177,7 @@ def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int,
     if error + slips > 1e-3:
         raise NotConverged
     # A place on the lattice, counted from the first one, has the weight of its remainder.
-    weights = np.roll(np.fft.irfft(spectrum, points), -first)
+    weights = np.roll(np.fft.irfft(spectrum, points), -first_index)
     weights = np.maximum(weights, 0.0) + 2 * error
     rises = g * np.arange(points)
     fade = np.exp(-c * rises)
@@ -186,22 +186,22 @@ def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int,
     beyond = math.exp(-min(700.0, c * g * points)) * float(over[0]) * 2
     value = over - np.exp(rises) * less
     value += 4 * points * U * over + beyond
-    log = log_norm - c * g * first
-    found: Reals = (
+    log = log_norm - c * g * first_index
+    values: Reals = (
         np.maximum(value, 0.0) * math.exp(min(log, 700.0)) * (1 + 1e-12 * (1 + abs(log)) + 4 * slips)
     )
-    return found if log < 700 else np.full(points, np.inf)
+    return values if log < 700 else np.full(points, np.inf)
 
 
 def _power(phi: Complexes, times: int) -> Complexes:
     """Return phi to a whole power, by squaring."""
-    found = np.ones_like(phi)
+    power = np.ones_like(phi)
     while times:
         if times & 1:
-            found = found * phi
+            power = power * phi
         times >>= 1
         phi = phi * phi if times else phi
-    return found
+    return power
 
 
 class Curve(NamedTuple):
@@ -260,16 +260,16 @@ def curve_of_sum(parts: Parts, *, add: int) -> Curve:
 def _bulk(parts: Parts, *, add: int) -> Callable[[Reals], Reals]:
     curves: list[tuple[Curve, int]] = []
     for law, times in parts:
-        one = curve(law, add=add)
-        if not (one.quick or isinstance(law, SampledLoss)):  # its own curve is that of a sum
+        factor = curve(law, add=add)
+        if not (factor.quick or isinstance(law, SampledLoss)):  # its own curve is that of a sum
             raise NotConverged
-        curves.append((in_bulk(one), times))
+        curves.append((in_bulk(factor), times))
     below, high = bulk_upper(curves), largest_loss(parts, add=add)
 
     def upper(e: Reals) -> Reals:
         """Return 0 from the largest loss on: a lattice that misses it has losses beyond it."""
-        found: Reals = np.where(e >= high, 0.0, below(e))
-        return found
+        values: Reals = np.where(e >= high, 0.0, below(e))
+        return values
 
     return upper
 
@@ -291,10 +291,10 @@ def both_sides(parts: Parts, e: float, *, add: int) -> Bracket:
     if e >= 0:
         return delta_of(parts, e, add=add)
     other = delta_of(parts, -e, add=not add)
-    whole, ratio = -math.expm1(e), math.exp(e)
+    total, ratio = -math.expm1(e), math.exp(e)
     return Bracket(
-        (whole + ratio * other.lower) * (1 - 8 * U),
-        min(1.0, (whole + ratio * other.upper) * (1 + 8 * U)),
+        (total + ratio * other.lower) * (1 - 8 * U),
+        min(1.0, (total + ratio * other.upper) * (1 + 8 * U)),
         other.method,
     )
 
@@ -316,8 +316,8 @@ def sampled_curve(q: float, inner: Curve, *, add: int) -> Curve:
         rest = (
             -np.expm1(np.minimum(e, 0.0)) * (1 + sign * 8 * U) + max(0.0, sign) * 1e-11 * q
         )  # P >= (1-q) Q below log(1-q)
-        found: Reals = np.where(room > -1 + 1e-11, value, rest)
-        return found
+        values: Reals = np.where(room > -1 + 1e-11, value, rest)
+        return values
 
     def put(bound: Callable[[Reals], Reals], e: Reals, sign: float) -> Reals:
         weight = -np.expm1(np.minimum(e + gone, 1.0))
@@ -325,21 +325,21 @@ def sampled_curve(q: float, inner: Curve, *, add: int) -> Curve:
         inside = e + math.log(q) - np.log(safe)
         slip = 16 * U * (1 + np.abs(e) + abs(gone) + abs(math.log(q))) / safe
         value = safe * (1 + sign * slip) * bound(inside - sign * slip)
-        found: Reals = np.where(weight > 1e-12, value, max(0.0, sign) * value)
-        return found
+        values: Reals = np.where(weight > 1e-12, value, max(0.0, sign) * value)
+        return values
 
     form = put if add else remove
     if add:
         low, high = -mixed(q, -inner.low), -mixed(q, -inner.high)
     else:
         low, high = mixed(q, inner.low), mixed(q, inner.high)
-    found = Curve(
+    curve = Curve(
         lambda e: form(inner.upper, e, 1.0), lambda e: form(inner.lower, e, -1.0), low, high, inner.quick
     )
     if inner.bulk is None:
-        return found
+        return curve
     within = inner.bulk
-    return found._replace(bulk=lambda: partial(_formed, form, within()))
+    return curve._replace(bulk=lambda: partial(_formed, form, within()))
 
 
 def _formed(form: Callable[..., Reals], upper: Callable[[Reals], Reals], e: Reals) -> Reals:
@@ -368,8 +368,8 @@ def closed_curve(law: LossLaw) -> Curve:
             return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e3, e3, quick=n <= 1000)
         case ShuffledResponseLoss(n, epsilon, k):
             e4 = as_float(epsilon)
-            both = shuffled_response_delta(n, e4, k)
-            return Curve(lambda e: both(e, 1.0), lambda e: both(e, -1.0), -e4, e4, quick=n <= 1000)
+            sides = shuffled_response_delta(n, e4, k)
+            return Curve(lambda e: sides(e, 1.0), lambda e: sides(e, -1.0), -e4, e4, quick=n <= 1000)
     raise NotConverged
 
 
@@ -390,8 +390,8 @@ def _categorical(e0: float, categories: int) -> Callable[[Reals], Reals]:
     none = (categories - 2) * math.exp(-e0) * high
 
     def at(e: Reals) -> Reals:
-        found: Reals = -high * np.expm1(e - e0) - none * np.expm1(np.minimum(e, 0.0))
-        return found
+        values: Reals = -high * np.expm1(e - e0) - none * np.expm1(np.minimum(e, 0.0))
+        return values
 
     return at
 
@@ -400,12 +400,12 @@ def _discrete_laplace(scale: float, s: float) -> Callable[[Reals], Reals]:
     """Return delta of discrete Laplace noise: the best set is x <= X, the last with (s - 2X)/scale > e."""
 
     def at(e: Reals) -> Reals:
-        last = np.clip(np.ceil((s - e * scale) / 2) - 1, 0, s)
+        highest = np.clip(np.ceil((s - e * scale) / 2) - 1, 0, s)
         best = np.zeros_like(e)
         for x in (
-            last - 1,
-            last,
-            last + 1,
+            highest - 1,
+            highest,
+            highest + 1,
         ):  # rounding may miss the best set by one; delta is the largest over all sets
             x = np.clip(x, 0, s)
             head = -np.expm1(e - (s - x) / scale) - math.exp(-1 / scale) * np.expm1(-x / scale)

@@ -133,20 +133,20 @@ def _finite_pair(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, floa
 @lru_cache(maxsize=256)
 def _dots(law: LossLaw, *, add: int, bounded: bool) -> tuple[FinitePair, bool]:
     """Return a finite pair that dominates a law with a known curve, and whether it is the law itself."""
-    whole, kinks = curve(law, add=add), None
+    total, kinks = curve(law, add=add), None
     if isinstance(law, SampledLoss):
         kinks = _kinks(plain(law.parts))
         inside = curve_of_sum(law.parts, add=add)
         if kinks is None:
-            whole, inside = in_bulk(whole), in_bulk(inside)
+            total, inside = in_bulk(total), in_bulk(inside)
         inner = _grid(inside, kinks)
         grid = np.array([-mixed(float(law.q), -e) if add else mixed(float(law.q), e) for e in inner])
         grid = np.unique(grid + np.abs(grid) * 1e-15)
         grid = grid[np.abs(grid) < _REACH]
     else:
-        grid = _grid(whole, None)
+        grid = _grid(total, None)
     exact = kinks is not None and not bounded
-    return connect_dots(whole, grid if exact else _ended(whole, grid)), exact
+    return connect_dots(total, grid if exact else _ended(total, grid)), exact
 
 
 def _ended(curve: Curve, grid: Reals) -> Reals:

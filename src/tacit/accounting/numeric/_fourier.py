@@ -120,23 +120,23 @@ class Spectrum:
         block = math.isqrt(n)
         rows = n // block
         fine, coarse = np.exp(-1j * self.t[:block] * x), np.exp(-1j * self.t[::block] * x)
-        found = []
+        totals = []
         for terms in (self.terms, self.terms1):
             sums = np.einsum("rs,s->r", terms[: rows * block].reshape(rows, block), fine)
             total = (sums * coarse[:rows]).real.sum()
             rest = terms[rows * block :]
             if len(rest):
                 total += ((rest * fine[: len(rest)]).sum() * coarse[rows]).real
-            found.append(float(total))
-        return found[0], found[1]
+            totals.append(float(total))
+        return totals[0], totals[1]
 
     def aliases(self, e: float) -> float:
         """Return an upper value of the sum of all aliases, as delta."""
         c, c2, period = self.choice[:3]
-        left = 1 / math.expm1(min(700.0, c * period))
+        remaining = 1 / math.expm1(min(700.0, c * period))
         gap = (c2 - c) * period
         right = math.exp(min(700.0, self.log_norm2 + peak(c2) - c2 * e - gap)) / -math.expm1(-gap)
-        return (left + right) * (1 + 1e-9)
+        return (remaining + right) * (1 + 1e-9)
 
     def delta(self, e: float) -> Bracket:
         value, error, _ = self.sums(e)
@@ -175,10 +175,10 @@ class Spectrum:
         c, slope = self.choice.c, self.choice.c
         for _ in range(60):
             value, _, derivative = self.sums(e)
-            seen = value > 0 and derivative > 0
-            above = self.log_norm - c * e + math.log(value) - log_delta if seen else -math.inf
+            cached = value > 0 and derivative > 0
+            above = self.log_norm - c * e + math.log(value) - log_delta if cached else -math.inf
             low, high = (e, high) if above > 0 else (low, e)
-            slope = derivative / value if seen else c
+            slope = derivative / value if cached else c
             step = max(-4 / c, min(4 / c, above / slope))
             if not low < e + step < high and abs(step) * slope > 1e-7:
                 step = (low + high) / 2 - e
@@ -206,16 +206,16 @@ def evaluate(
 ) -> Spectrum:
     """Evaluate the chosen line on as many nodes as needed; with a cut, only sums that have a rare loss."""
     lattice = loss_sum.lattice
-    half, whole = _MAX_NODES, 0  # nodes up to half a period of the lattice, and of a whole one
+    half, sums = _MAX_NODES, 0  # nodes up to half a period of the lattice, and of a whole one
     if lattice is not None:
-        whole = _smooth(max(2, math.ceil(choice.period / lattice.step)))
-        choice = choice._replace(period=whole * lattice.step)
-        half = whole // 2
+        sums = _smooth(max(2, math.ceil(choice.period / lattice.step)))
+        choice = choice._replace(period=sums * lattice.step)
+        half = sums // 2
     h = 2 * math.pi / choice.period
     beyond = _beyond(loss_sum, choice.c, h, half, cut)
     nodes, beyond_nodes = _enough_nodes(beyond, choice, h)
     t = h * np.arange(nodes + 1)
-    kernel = _kernel(choice.c, choice.period, nodes, lattice, lattice is not None and 2 * nodes == whole)
+    kernel = _kernel(choice.c, choice.period, nodes, lattice, lattice is not None and 2 * nodes == sums)
     product = _product(loss_sum, choice.c, h, nodes, cut)
     if cut is not None:
         product = _with_rare_loss(product, loss_sum, choice.c, h, cut)
@@ -270,27 +270,27 @@ def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> tuple[int, f
 
     The logarithm of the bound falls about like a power of the number of nodes, which tells where to try next.
     """
-    most = min(beyond.half, _MAX_NODES if beyond.lattice is None else _MAX_NODES // 4)
-    wanted = choice.log_ratio + SMALL
-    nodes = max(1, min(most, int(3.5 * math.sqrt(-wanted) / (choice.width * h))))
+    max_nodes = min(beyond.half, _MAX_NODES if beyond.lattice is None else _MAX_NODES // 4)
+    target = choice.log_ratio + SMALL
+    nodes = max(1, min(max_nodes, int(3.5 * math.sqrt(-target) / (choice.width * h))))
     low, power, tries = 0, 1.6, 0
-    while not (bound := beyond.log_bound(nodes)) <= wanted:
-        if nodes == most:
+    while not (bound := beyond.log_bound(nodes)) <= target:
+        if nodes == max_nodes:
             raise NotConverged
-        more = min(1.1 * (wanted / bound) ** (1 / power), 2.0) if bound < 0.7 * wanted and not low else 2.0
-        low, nodes = nodes, min(max(nodes + 1, int(more * nodes)), most)
-    aim = wanted - 2 if nodes < 256 else wanted  # a bit less than wanted, if it costs few nodes
+        more = min(1.1 * (target / bound) ** (1 / power), 2.0) if bound < 0.7 * target and not low else 2.0
+        low, nodes = nodes, min(max(nodes + 1, int(more * nodes)), max_nodes)
+    aim = target - 2 if nodes < 256 else target  # a bit less than wanted, if it costs few nodes
     while nodes - low > 1 + nodes // 10 and (nodes >= 256 or bound < 1.1 * aim):
-        there, tries = int(1.02 * nodes * (aim / max(bound, -1e300)) ** (1 / power)) + 1, tries + 1
-        if not low < there < nodes or tries > 3:
-            there = (low + nodes) // 2
-        found = beyond.log_bound(there)
-        if found < -1 and bound < found:
-            power = min(max(math.log(bound / found) / math.log(nodes / there), 0.3), 3.0)
-        if found <= wanted:
-            nodes, bound = there, found
+        bound_at, tries = int(1.02 * nodes * (aim / max(bound, -1e300)) ** (1 / power)) + 1, tries + 1
+        if not low < bound_at < nodes or tries > 3:
+            bound_at = (low + nodes) // 2
+        nodes_found = beyond.log_bound(bound_at)
+        if nodes_found < -1 and bound < nodes_found:
+            power = min(max(math.log(bound / nodes_found) / math.log(nodes / bound_at), 0.3), 3.0)
+        if nodes_found <= target:
+            nodes, bound = bound_at, nodes_found
         else:
-            low = there
+            low = bound_at
     return nodes, bound
 
 
@@ -400,12 +400,12 @@ def _with_rare_loss(others: _Product, loss_sum: LossSum, c: float, h: float, cut
     inner = difference(parts.bulk, parts.rest, often)
     bulk, rest = np.abs(parts.bulk), np.abs(parts.rest)
     size = difference_bound(bulk, rest, often)
-    most = difference_bound(bulk + parts.bulk_error, rest + parts.rest_error, often)
-    rough = np.maximum(most - size, 0.0) + 32 * U * (1 + often) * most
+    upper = difference_bound(bulk + parts.bulk_error, rest + parts.rest_error, often)
+    rough = np.maximum(upper - size, 0.0) + 32 * U * (1 + often) * upper
     return _Product(
         others.phi * inner,
         others.heights * np.abs(inner),
-        others.bound * most,
+        others.bound * upper,
         rough * others.bound + np.abs(inner) * others.error,
         others.log_norm + often * parts.log_norm,
         others.norm_error + often * (parts.norm_error + 4 * U * abs(parts.log_norm)),
@@ -533,21 +533,21 @@ class FourierInversion:
                     raise
                 high, e = e, (low + e) / 2
                 continue
-            found = line.log_delta(e)
-            if found < log_delta + 3 and line.hidden(e, log_delta):
+            bracket = line.log_delta(e)
+            if bracket < log_delta + 3 and line.hidden(e, log_delta):
                 line = self._spectrum(e)
-                found = line.log_delta(e)
-            if found > log_delta:
+                bracket = line.log_delta(e)
+            if bracket > log_delta:
                 low = e
             else:
                 high = e
-            there, slope = line.root(e, log_delta, low, high)
-            if low < there < high and self._key(there) == self._key(e):
-                e = there
+            bracket_there, slope = line.root(e, log_delta, low, high)
+            if low < bracket_there < high and self._key(bracket_there) == self._key(e):
+                e = bracket_there
                 break
-            if not low < there < high:
-                there = (low + high) / 2 if high < math.inf else 2 * e + self._scale
-            e = there
+            if not low < bracket_there < high:
+                bracket_there = (low + high) / 2 if high < math.inf else 2 * e + self._scale
+            e = bracket_there
             if high - low <= 1e-12 * high:
                 break
         return e, slope
@@ -591,19 +591,27 @@ class FourierInversion:
 
     def _new_key(self, e: float) -> tuple[int, int, int]:
         coarse = int((self._coarse.hat - self._coarse.c * e).argmin())
-        near = self._near(coarse)
-        best, place = int((near.hat - near.c * e).argmin()), math.log1p(e / self._scale)
+        nearest = self._near(coarse)
+        best, index = int((nearest.hat - nearest.c * e).argmin()), math.log1p(e / self._scale)
         if self._wide:
-            return coarse, min(best // _APART * _APART + _APART // 2, len(near.c) - 1), round(place / _WIDE)
-        return coarse, best, round(place / _NEAR)
+            return (
+                coarse,
+                min(best // _APART * _APART + _APART // 2, len(nearest.c) - 1),
+                round(index / _WIDE),
+            )
+        return coarse, best, round(index / _NEAR)
 
     def _middle(self, key: tuple[int, int, int]) -> float:
         """Return a representative epsilon of a key, for which its c is about the best."""
-        coarse, best, place = key
-        near, apart, width = self._near(coarse), _APART if self._wide else 1, _WIDE if self._wide else _NEAR
-        ends = max(0, best - apart), min(len(near.c) - 1, best + apart)
-        low, high = (float(near.mean[i]) - math.log1p(1 / float(near.c[i])) for i in ends)
-        return max(0.0, min(max(self._scale * math.expm1(place * width), low), high))
+        coarse, best, index = key
+        nearest, distance, width = (
+            self._near(coarse),
+            _APART if self._wide else 1,
+            _WIDE if self._wide else _NEAR,
+        )
+        ends = max(0, best - distance), min(len(nearest.c) - 1, best + distance)
+        low, high = (float(nearest.mean[i]) - math.log1p(1 / float(nearest.c[i])) for i in ends)
+        return max(0.0, min(max(self._scale * math.expm1(index * width), low), high))
 
     def _line(self, key: tuple[int, int, int]) -> Spectrum:
         """Return a line for a key, chosen by an estimate of delta: good enough for the search."""
@@ -611,9 +619,9 @@ class FourierInversion:
             return self._spectra[key]
         if key not in self._rough:
             if key not in self._choices:
-                near, e = self._near(key[0]), self._middle(key)
-                bound = float(np.min(near.hat - near.c * e)) - 1.0
-                choice = self._choose_line(near, e, min(bound, float(np.interp(e, *self._saddle(key[0])))))
+                nearest, e = self._near(key[0]), self._middle(key)
+                bound = float(np.min(nearest.hat - nearest.c * e)) - 1.0
+                choice = self._choose_line(nearest, e, min(bound, float(np.interp(e, *self._saddle(key[0])))))
                 self._keep(self._choices, key, choice)
             self._keep(self._rough, key, evaluate(self._loss_sum, self._choices[key]))
         return self._rough[key]
@@ -622,26 +630,26 @@ class FourierInversion:
         """Return the line for an epsilon; choose another if delta is far smaller than estimated."""
         key = self._key(e)
         if key not in self._spectra:
-            line, near, middle = self._line(key), self._near(key[0]), self._middle(key)
+            line, nearest, middle = self._line(key), self._near(key[0]), self._middle(key)
             for _ in range(3):
                 value, error, _ = line.sums(middle)
-                found = line.log_norm - line.choice.c * middle + math.log(max(value, error, 1e-300))
+                spectrum = line.log_norm - line.choice.c * middle + math.log(max(value, error, 1e-300))
                 hidden = error > _SHOWN * value
-                if not hidden and found > line.choice.log_delta - 6:
+                if not hidden and spectrum > line.choice.log_delta - 6:
                     break
-                choice, cut = self._choose_line(near, middle, found - 3), None
+                choice, cut = self._choose_line(nearest, middle, spectrum - 3), None
                 if hidden and self._loss_sum.lattice is None and line.cut is None:
-                    cut = choose_cut(self._loss_sum.factors, middle, choice.c, choice.period, found)
-                if line.cut is not None or (hidden and cut is None and found > line.choice.log_delta - 6):
+                    cut = choose_cut(self._loss_sum.factors, middle, choice.c, choice.period, spectrum)
+                if line.cut is not None or (hidden and cut is None and spectrum > line.choice.log_delta - 6):
                     break
                 try:
                     line = evaluate(self._loss_sum, choice, cut)
                 except NotConverged:
                     break
-            self._keep(self._spectra, key, self._beside(line, near, middle))
+            self._keep(self._spectra, key, self._beside(line, nearest, middle))
         return self._spectra[key]
 
-    def _beside(self, line: Spectrum, near: _RealAxis, e: float) -> Spectrum:
+    def _beside(self, line: Spectrum, nearest: _RealAxis, e: float) -> Spectrum:
         """If no line resolves delta, return one that does, with the common losses on a line of their own."""
         value, error, _ = line.sums(e)
         best = error / max(value, 1e-300)
@@ -649,7 +657,7 @@ class FourierInversion:
             return line
         log_delta = line.log_norm - line.choice.c * e + math.log(max(value, error, 1e-300))
         try:
-            choice = self._choose_line(near, e, log_delta - 3)
+            choice = self._choose_line(nearest, e, log_delta - 3)
         except NotConverged:
             return line
         for cut in visible_cuts(self._loss_sum.factors, e, choice.c, choice.period):
@@ -675,11 +683,11 @@ class FourierInversion:
             store.pop(next(iter(store)))
         store[key] = line
 
-    def _choose_line(self, near: _RealAxis, e: float, log_delta: float) -> LineChoice:
+    def _choose_line(self, nearest: _RealAxis, e: float, log_delta: float) -> LineChoice:
         """Choose the line with a short period on which delta is not hidden by the terms of the sum."""
-        c, log_m, _, bend, hat = near
+        c, log_m, _, bend, hat = nearest
         need = -log_delta - SMALL
-        left = need / c
+        remaining = need / c
         gaps = c[None, :] - c[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             right = np.where(gaps > 0, (hat - c * e + need)[None, :] / gaps, np.inf)
@@ -687,12 +695,12 @@ class FourierInversion:
         partner = (right * dear).argmin(axis=1)
         right = right[np.arange(len(c)), partner]
         ratio = np.minimum(log_delta + c * e - log_m, 0.0)
-        price = np.maximum(left, right) * np.sqrt(20 - ratio)
-        least = -14.0 if self._whole else 0.0  # the smooth cut has fewer certified digits
-        price[ratio < min(least, float(ratio.max()) - 3)] = np.inf
+        price = np.maximum(remaining, right) * np.sqrt(20 - ratio)
+        cheapest = -14.0 if self._whole else 0.0  # the smooth cut has fewer certified digits
+        price[ratio < min(cheapest, float(ratio.max()) - 3)] = np.inf
         at = int(np.argmin(price))
         if not math.isfinite(price[at]):
             raise _Unseen
         width = math.sqrt(float(bend[at])) + 1e-9 * self._scale
-        period = float(max(left[at], right[at]))
+        period = float(max(remaining[at], right[at]))
         return LineChoice(float(c[at]), float(c[partner[at]]), period, float(ratio[at]), width, log_delta)

@@ -60,11 +60,15 @@ def gaussian_delta(mu: float, epsilon: float) -> Bracket:
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     slip = 8 * U * (abs(epsilon / mu) + mu)  # of a and of b, from mu and from rounding
     if a < -5:  # delta is close to one
-        first, log_second = math.exp(log_ndtr(-a)), min(0.0, epsilon + float(log_ndtr(-b)))
+        first_term, log_second = math.exp(log_ndtr(-a)), min(0.0, epsilon + float(log_ndtr(-b)))
         second = math.exp(log_second)
-        error = first * (_SPECIAL + slip) + second * (_SPECIAL + 4 * U) * (1 + abs(epsilon) + abs(log_second))
+        error = first_term * (_SPECIAL + slip) + second * (_SPECIAL + 4 * U) * (
+            1 + abs(epsilon) + abs(log_second)
+        )
         error += second * slip * (abs(b) + 1)
-        return Bracket(max(0.0, first - second - error), min(1.0, first - second + error), "closed form")
+        return Bracket(
+            max(0.0, first_term - second - error), min(1.0, first_term - second + error), "closed form"
+        )
     if a > 37.5:  # exp(-a^2/2) is below the normal doubles, and delta <= Phi(-a) is smaller still
         return Bracket(0.0, 1e-305, "closed form")
     scale, x, y = 0.5 * math.exp(-a * a / 2), a / _ROOT2, b / _ROOT2
@@ -78,9 +82,11 @@ def gaussian_delta(mu: float, epsilon: float) -> Bracket:
             scale * width * upper * (1 + common),
             "closed form",
         )
-    first, second = float(erfcx(x)), float(erfcx(y))
-    value = scale * (first - second)
-    error = scale * ((first + second) * _SPECIAL + 2 * slip * (_SLOPE0 + 2 * abs(min(x, 0.0)) * first))
+    first_term, second = float(erfcx(x)), float(erfcx(y))
+    value = scale * (first_term - second)
+    error = scale * (
+        (first_term + second) * _SPECIAL + 2 * slip * (_SLOPE0 + 2 * abs(min(x, 0.0)) * first_term)
+    )
     error += value * common
     return Bracket(max(0.0, value - error), min(1.0, value + error), "closed form")
 
@@ -93,18 +99,18 @@ def gaussian_curve(mu: float, e: Reals, sign: float) -> Reals:
     a, b = e / mu - mu / 2, e / mu + mu / 2
     slip = 8 * U * (np.abs(e / mu) + mu)
     x, y = np.maximum(a, -5.0) / _ROOT2, np.maximum(b, -5.0) / _ROOT2
-    scale, first, second = 0.5 * np.exp(-np.minimum(a * a, 1400.0) / 2), erfcx(x), erfcx(y)
-    value = scale * (first - second)
-    steep = _SLOPE0 + 2 * np.abs(np.minimum(x, 0)) * first
-    error = scale * ((first + second) * _SPECIAL + 2 * slip * steep)
+    scale, first_term, second = 0.5 * np.exp(-np.minimum(a * a, 1400.0) / 2), erfcx(x), erfcx(y)
+    value = scale * (first_term - second)
+    steep = _SLOPE0 + 2 * np.abs(np.minimum(x, 0)) * first_term
+    error = scale * ((first_term + second) * _SPECIAL + 2 * slip * steep)
     error += value * (np.abs(a) * slip + U * (a * a + 8))
-    one, log_two = np.exp(log_ndtr(-a)), np.minimum(0.0, e + log_ndtr(-b))
+    term, log_two = np.exp(log_ndtr(-a)), np.minimum(0.0, e + log_ndtr(-b))
     two = np.exp(log_two)
-    rough = one * (_SPECIAL + slip) + two * (_SPECIAL + 4 * U) * (1 + np.abs(e) + np.abs(log_two))
+    rough = term * (_SPECIAL + slip) + two * (_SPECIAL + 4 * U) * (1 + np.abs(e) + np.abs(log_two))
     rough += two * slip * (np.abs(b) + 1)
-    far = np.where(a < -5, one - two + sign * rough, value + sign * error)
-    found: Reals = np.clip(np.where(a > 37, max(0.0, sign) * 1e-297, far), 0.0, 1.0)
-    return found
+    far = np.where(a < -5, term - two + sign * rough, value + sign * error)
+    values: Reals = np.clip(np.where(a > 37, max(0.0, sign) * 1e-297, far), 0.0, 1.0)
+    return values
 
 
 def _slope(x: float) -> float:
@@ -173,8 +179,8 @@ class SampledGaussianMgf:
     def log_a(self, x: Reals) -> Reals:
         u = self.mu * x - self.mu**2 / 2
         if u.max() <= 600:
-            found: Reals = np.log1p(self.q * np.expm1(u))
-            return found
+            logs: Reals = np.log1p(self.q * np.expm1(u))
+            return logs
         return np.where(u > 600, u + math.log(self.q), np.log1p(self.q * np.expm1(np.minimum(u, 600.0))))
 
     def cumulants(self, c: Reals, level: float | None = None) -> tuple[Reals, Reals, Reals]:
@@ -237,9 +243,9 @@ class SampledGaussianMgf:
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         weights /= total
-        kept = weights > 1e-20
-        phi, error, slip = self.sum_over(x[kept], log_a[kept], weights[kept], c, h, nodes)
-        missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum()))
+        cache = weights > 1e-20
+        phi, error, slip = self.sum_over(x[cache], log_a[cache], weights[cache], c, h, nodes)
+        missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(cache.sum()))
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return MgfLine(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error + 2 * missed)
 
@@ -251,10 +257,10 @@ class SampledGaussianMgf:
         size = dot(weights, np.abs(log_a))
         # A changes by the share q exp(u) / A of the error of exp(u), and by q / A of that of 1.
         share = 2 * self.q / (1 - self.q) - np.expm1(-log_a)  # at least q (1 + exp(u)) / A
-        moved = dot(weights, share * (self.mu * np.abs(x) + self.mu**2 + 1))
-        slip = 8 * U * (2 + dot(weights, x**2) + abs(power) * (size + moved))
+        shift = dot(weights, share * (self.mu * np.abs(x) + self.mu**2 + 1))
+        slip = 8 * U * (2 + dot(weights, x**2) + abs(power) * (size + shift))
         phi, rough = transform(-log_a if self.add else log_a, weights, h, nodes)
-        return phi, rough + 2 * slip + 8 * U * (size + moved) * h * np.arange(nodes + 1), slip
+        return phi, rough + 2 * slip + 8 * U * (size + shift) * h * np.arange(nodes + 1), slip
 
     def cut(self, level: float) -> float:
         """Return the x at which the loss is about the level."""
@@ -273,17 +279,17 @@ class SampledGaussianMgf:
         top = float(exponents.max())
         weights = np.exp(exponents - top)
         total = float(weights.sum())
-        found = []
+        parts = []
         for side in (-1, 1):
             part = weights / total * ndtr(side * (x - x0) / _CUT)
             share = float(part.sum())
             if not share > 0:
                 raise NotConverged
-            kept = part > 1e-20 * share
-            phi, error, slip = self.sum_over(x[kept], log_a[kept], part[kept] / share, c, h, nodes)
-            missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
-            found.append((share * phi, share * (error + 2 * missed + slip), share))
-        (bulk, bulk_error, _), (rest, rest_error, share) = found
+            cache = part > 1e-20 * share
+            phi, error, slip = self.sum_over(x[cache], log_a[cache], part[cache] / share, c, h, nodes)
+            missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(cache.sum())) + _NDTR
+            parts.append((share * phi, share * (error + 2 * missed + slip), share))
+        (bulk, bulk_error, _), (rest, rest_error, share) = parts
         norm_error = 16 * U * (4 + abs(top) + dot(weights, np.abs(exponents - top)) / total) + len(x) * U
         log_norm = top + math.log(total * (step / _ROOT_2PI))
         return SplitLine(
@@ -332,9 +338,9 @@ class SampledGaussianMgf:
         log_norm = top + math.log(total * (step / _ROOT_2PI))
         if not log_norm > _MIN_LOG_MOMENT:
             raise NotConverged
-        kept = weights > 1e-20
-        phi, error, slip = self.sum_over(x[kept], log_a[kept], weights[kept], c, h, nodes)
-        missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
+        cache = weights > 1e-20
+        phi, error, slip = self.sum_over(x[cache], log_a[cache], weights[cache], c, h, nodes)
+        missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(cache.sum())) + _NDTR
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return MgfLine(log_norm, norm_error, phi, error + 2 * missed)
 
@@ -348,16 +354,16 @@ class SampledGaussianMgf:
         c: float,
         level: float | None = None,
         norm: float | None = None,
-        last: float = math.inf,
+        top: float = math.inf,
         cells: int = 256,
     ) -> tuple[Reals, Reals]:
         """Return masses and widths of uniform laws stacked under the density of the tilted loss.
 
-        With a level, only the part below it counts, and of x only what is below ``last``. Masses are relative
+        With a level, only the part below it counts, and of x only what is below ``top``. Masses are relative
         to M(c), or to exp(``norm``).
         """
         power = -c if self.add else c + 1
-        high = min(last, 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5))
+        high = min(top, 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5))
         if level is not None and norm is not None:
             high = min(high, max(1.0, self.cut(level) + 4 * _CUT))
         gap = (high + 8.0) / cells
@@ -400,10 +406,10 @@ class CommonPartMgf:
 def stacked(floor: Reals, losses: Reals) -> tuple[Reals, Reals]:
     """Return masses and widths of uniform laws under a staircase over the cells between increasing losses."""
     mode = int(np.argmax(floor))
-    left = np.minimum.accumulate(floor[mode::-1])
+    rest = np.minimum.accumulate(floor[mode::-1])
     right = np.minimum.accumulate(floor[mode:])
-    levels = np.sort(np.concatenate([left, right[1:]]))[::-1]
-    reach_left = np.searchsorted(-left, -levels, side="right")
+    levels = np.sort(np.concatenate([rest, right[1:]]))[::-1]
+    reach_left = np.searchsorted(-rest, -levels, side="right")
     reach_right = np.searchsorted(-right, -levels, side="right")
     widths = losses[mode + reach_right] - losses[mode + 1 - reach_left]
     masses = (levels - np.append(levels[1:], 0.0)) * widths
@@ -425,8 +431,8 @@ def falling(masses: Reals, widths: Reals) -> Callable[[float], float]:
 def _one_less_sinc(y: Reals) -> Reals:
     """Return 1 - s(y), s non-increasing and at least |sin y / y| (its second lobe stays below 0.2394)."""
     safe = np.maximum(y, 1e-9)
-    near = np.where(safe < 0.01, safe * safe * (1 / 6 - safe * safe / 120), 1 - np.sin(safe) / safe)
-    return np.where(safe <= 2.5, near, 1 - np.minimum(0.2394, 1 / safe))
+    series = np.where(safe < 0.01, safe * safe * (1 / 6 - safe * safe / 120), 1 - np.sin(safe) / safe)
+    return np.where(safe <= 2.5, series, 1 - np.minimum(0.2394, 1 / safe))
 
 
 _MAX_GROUP_POINTS = 1 << 17
@@ -513,9 +519,9 @@ class GroupedGaussianMgf:
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         weights /= total
-        kept = weights > 1e-20
-        phi, error, slip = self._sum(x[kept], log_a[kept], log_b[kept], weights[kept], c, h, nodes)
-        missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum()))
+        cache = weights > 1e-20
+        phi, error, slip = self._sum(x[cache], log_a[cache], log_b[cache], weights[cache], c, h, nodes)
+        missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(cache.sum()))
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return MgfLine(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error + 2 * missed)
 
@@ -525,11 +531,11 @@ class GroupedGaussianMgf:
         """Return the sum over the nodes, a bound on its error, and the part of the error at t = 0."""
         size = dot(weights, np.abs(log_a) + np.abs(log_b))
         gone = -math.expm1(self._units * math.log1p(-self.q))
-        moved = self._units * self.mu * (dot(weights, np.abs(x)) + self._units * self.mu)
-        moved += (self._units + 8) * gone / (1 - gone)
-        slip = 16 * U * (2 + dot(weights, x**2) + (c + 1) * (size + moved))
+        shift = self._units * self.mu * (dot(weights, np.abs(x)) + self._units * self.mu)
+        shift += (self._units + 8) * gone / (1 - gone)
+        slip = 16 * U * (2 + dot(weights, x**2) + (c + 1) * (size + shift))
         phi, rough = transform(log_a - log_b, weights, h, nodes)
-        return phi, rough + 2 * slip + 16 * U * (size + moved) * h * np.arange(nodes + 1), slip
+        return phi, rough + 2 * slip + 16 * U * (size + shift) * h * np.arange(nodes + 1), slip
 
     def delta(self, e: Reals, sign: float) -> Reals:
         """Return upper (sign 1) or lower (sign -1) values of delta, at the best threshold z of x > -z.
@@ -560,8 +566,8 @@ class GroupedGaussianMgf:
         granted = 2.0**-40 + 64 * U * (self._units + np.abs(low))
         granted += np.where(np.abs(low) < far, self._units * self.mu * (np.abs(low) + 1) * miss**2, 0.0)
         granted *= masses[0] + y * masses[1]
-        found: Reals = np.clip(np.maximum(value, 1 - y) + sign * granted, 0.0, 1.0)
-        return found
+        values: Reals = np.clip(np.maximum(value, 1 - y) + sign * granted, 0.0, 1.0)
+        return values
 
     def decay(self, c: float) -> Callable[[float], float]:
         """Return a bound that falls in t, by uniform laws stacked under the density of the loss."""

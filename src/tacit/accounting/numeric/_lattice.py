@@ -166,8 +166,8 @@ def discrete_gaussian(sigma: Fraction, s: Fraction) -> Factor:
     if sigma >= 3:
         return DiscreteGaussianMgf(as_float(sigma), as_float(s))
     pmf = exact_pmf(DiscreteGaussianLoss(sigma, s))
-    kept = np.flatnonzero(pmf.masses)
-    return Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack)
+    support = np.flatnonzero(pmf.masses)
+    return Atoms(as_float(pmf.offset) + as_float(pmf.step) * support, pmf.masses[support], pmf.slack)
 
 
 _TOPS = (64, 512)  # how many of the largest losses are tried first
@@ -233,55 +233,62 @@ class TopLosses:
         self._top, self._g = as_float(top), as_float(step)
         self._found: dict[int, ComposedLosses] = {}
 
-    def _first(self, most: int) -> ComposedLosses:
-        if most not in self._found:
-            self._found[most] = convolved(self._laws, self._step, most if most < self._points else None)
-        return self._found[most]
+    def _first(self, max_points: int) -> ComposedLosses:
+        if max_points not in self._found:
+            self._found[max_points] = convolved(
+                self._laws, self._step, max_points if max_points < self._points else None
+            )
+        return self._found[max_points]
 
     def delta(self, e: float) -> Bracket:
         needed = (self._top - e) / self._g + 2
         return self._first(next((most for most in _TOPS if most > needed), self._points)).delta(e)
 
     def epsilon(self, delta: float) -> Bracket:
-        for most in (*(most for most in _TOPS if most < self._points), self._points):
-            some = self._first(most)
-            if most == self._points or some.delta(float(some.losses[2])).lower > delta:
+        for max_points in (*(max_points for max_points in _TOPS if max_points < self._points), self._points):
+            some = self._first(max_points)
+            if max_points == self._points or some.delta(float(some.losses[2])).lower > delta:
                 return settle(self.delta, max(0.0, some.root(delta)), delta)
         raise NotConverged
 
 
-def convolved(laws: list[tuple[Pmf, int]], step: Fraction, most: int | None = None) -> ComposedLosses:
-    """Convolve laws whose own steps are multiples of the step; with ``most``, only that many largest losses.
+def convolved(laws: list[tuple[Pmf, int]], step: Fraction, max_points: int | None = None) -> ComposedLosses:
+    """Convolve laws whose own steps are multiples of the step; with ``max_points``, only the largest.
 
-    Counted from the largest loss, a place of the sum needs no place of a law beyond it.
+    Then that many of the largest losses are convolved. Counted from the largest loss, a place of the sum
+    needs no place of a law beyond it.
     """
     total, offset, slack = np.ones(1), Fraction(0), 0.0
     for pmf, times in laws:
         stride = int(pmf.step / step)
         spread = np.zeros((len(pmf.masses) - 1) * stride + 1)
         spread[::stride] = pmf.masses
-        powered, error = _power(spread if most is None else spread[::-1][:most], times, pmf.slack, most)
+        powered, error = _power(
+            spread if max_points is None else spread[::-1][:max_points], times, pmf.slack, max_points
+        )
         slack += error + (min(len(powered), len(total)) + 2) * U
-        total = np.convolve(total, powered)[:most]
-        offset += times * (pmf.offset if most is None else pmf.offset + (len(pmf.masses) - 1) * pmf.step)
+        total = np.convolve(total, powered)[:max_points]
+        offset += times * (
+            pmf.offset if max_points is None else pmf.offset + (len(pmf.masses) - 1) * pmf.step
+        )
     numbers = np.flatnonzero(total)
-    if most is not None:
+    if max_points is not None:
         numbers = numbers[::-1]
         return ComposedLosses(as_float(offset) - as_float(step) * numbers, total[numbers], slack)
     losses = as_float(offset) + as_float(step) * numbers
     return ComposedLosses(losses, total[numbers], slack, (offset, step, numbers))
 
 
-def _power(masses: Reals, times: int, slack: float, most: int | None = None) -> tuple[Reals, float]:
+def _power(masses: Reals, times: int, slack: float, max_points: int | None = None) -> tuple[Reals, float]:
     """Return the ``times``-fold convolution and the relative error of its entries."""
     result, error = np.ones(1), 0.0
     while times:
         if times & 1:
             error += slack + (min(len(result), len(masses)) + 2) * U
-            result = np.convolve(result, masses)[:most]
+            result = np.convolve(result, masses)[:max_points]
         times >>= 1
         if times:
-            masses, slack = np.convolve(masses, masses)[:most], 2 * slack + (len(masses) + 2) * U
+            masses, slack = np.convolve(masses, masses)[:max_points], 2 * slack + (len(masses) + 2) * U
     return result, error
 
 
@@ -344,9 +351,9 @@ def lattice_accountant(parts: Parts) -> LatticeAccountant:
             [(exact_pmf(law), times) for law, times in parts], base, span
         )
         return LatticeAccountant(total, total)
-    least = min(smooth)
+    min_step = min(smooth)
     for cells in _CELLS:
-        fine = base / (2 * math.ceil(cells * base / least / 2))
+        fine = base / (2 * math.ceil(cells * base / min_step / 2))
         if cells != _CELLS[-1] and span / fine > _DIRECT:
             continue
         try:
@@ -459,22 +466,22 @@ def snapped_accountant(parts: Parts) -> LatticeAccountant:
     # Epsilons are often (nearly) equal: a step that divides the middle one keeps both of its ends in place.
     middle = tops[len(tops) // 2][0]
     cells = max(1, math.floor(2 * middle / span * (points - 2 * number - 1)))
-    wide, narrow = (
+    widest, narrow = (
         Fraction(as_float(2 * middle * _AHEAD**2 / cells)),
         Fraction(as_float(2 * middle / cells / _AHEAD)),
     )
-    if not 1e-280 < narrow <= wide < 1 or span / narrow > 2 * points:
+    if not 1e-280 < narrow <= widest < 1 or span / narrow > 2 * points:
         raise NotConverged
-    above = [(_above(law, wide), times) for law, times in parts]
+    above = [(_above(law, widest), times) for law, times in parts]
     below = [(_below(law, narrow), times) for law, times in parts]
-    return LatticeAccountant(convolved(above, wide), convolved(below, narrow))
+    return LatticeAccountant(convolved(above, widest), convolved(below, narrow))
 
 
 def _largest(law: LossLaw) -> Fraction:
-    found = exact_largest_loss(((law, 1),))
-    if found is None:
+    largest = exact_largest_loss(((law, 1),))
+    if largest is None:
         raise NotConverged
-    return found
+    return largest
 
 
 def _above(law: LossLaw, step: Fraction) -> Pmf:
@@ -482,12 +489,12 @@ def _above(law: LossLaw, step: Fraction) -> Pmf:
     top = _largest(law) * _AHEAD
     cells = math.ceil(2 * top / step)
     offset = top - cells * step
-    first, g = as_float(offset), as_float(step)
-    pair = connect_dots(closed_curve(law), first + g * np.arange(cells + 1))
+    first_index, g = as_float(offset), as_float(step)
+    pair = connect_dots(closed_curve(law), first_index + g * np.arange(cells + 1))
     if pair.infinite:
         raise NotConverged
     masses = np.zeros(cells + 1)
-    masses[np.round((pair.losses - first) / g).astype(int)] = pair.masses
+    masses[np.round((pair.losses - first_index) / g).astype(int)] = pair.masses
     return Pmf(offset, step, masses, 4 * U)
 
 
@@ -508,8 +515,8 @@ def _below(law: LossLaw, step: Fraction) -> Pmf:
         masses[0] = 1.0
     elif isinstance(law, LaplaceLoss) or (isinstance(law, DiscreteLaplaceLoss) and law.sensitivity > 1):
         losses = g * (np.arange(cells + 1) - cells / 2)
-        whole = cells - cells % 2
-        masses[1:whole:2] = math.sinh(g / 2) * np.exp((losses[1:whole:2] - e) / 2)
+        integer = cells - cells % 2
+        masses[1:integer:2] = math.sinh(g / 2) * np.exp((losses[1:integer:2] - e) / 2)
         if cells % 2:
             masses[-2] -= math.expm1(-g / 2) / 2
         masses[0] += math.exp(-e) / 2

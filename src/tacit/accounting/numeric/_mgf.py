@@ -182,11 +182,11 @@ class LaplaceMgf(_ClosedFormMgf):
     def decay(self, c: float) -> Callable[[float], float]:
         # |z+1|/|2z+1| falls in |t|, |z|/|2z+1| <= 1/2.
         ratio = math.exp(-(2 * c + 1) * self.e)
-        whole = (c + 1 + c * ratio) / (2 * c + 1)
+        total = (c + 1 + c * ratio) / (2 * c + 1)
 
         def bound(t: float) -> float:
             falling = math.hypot(c + 1, t) / math.hypot(2 * c + 1, 2 * t)
-            return min(0.0, math.log((falling + 0.5 * ratio) / whole) + 16 * U)
+            return min(0.0, math.log((falling + 0.5 * ratio) / total) + 16 * U)
 
         return bound
 
@@ -243,13 +243,13 @@ class DiscreteLaplaceMgf(_ClosedFormMgf):
         if not self.periodic:
             return no_decay
         e, w = self.rate * self.moves, math.exp(-(2 * c + 1) * self.rate)
-        whole = math.exp(float(self.log_mgf(np.array([c + 0j]))[0].real) - c * e) * (1 + math.exp(-self.rate))
+        total = math.exp(float(self.log_mgf(np.array([c + 0j]))[0].real) - c * e) * (1 + math.exp(-self.rate))
         ends = 1 + math.exp(-(2 * c + 1) * e)
         inner = -math.expm1(-self.rate) * (w + w**self.moves)
 
         def bound(t: float) -> float:
             gap = math.hypot(1 - w, 2 * math.sqrt(w) * math.sin(min(t * self.rate, math.pi / 2)))
-            return min(0.0, math.log((ends + inner / gap) / whole) + 1e-12)
+            return min(0.0, math.log((ends + inner / gap) / total) + 1e-12)
 
         return bound
 
@@ -277,9 +277,9 @@ class DiscreteGaussianMgf(_ClosedFormMgf):
     def log_mgf(self, z: Complexes) -> Complexes:
         mu = self.moves / self.sigma
         t, turns = self._reduce(z.imag)
-        near = z.real + 1j * np.abs(t)
+        nearest = z.real + 1j * np.abs(t)
         far = np.exp(-2 * (math.pi * self.sigma) ** 2 + 2 * math.pi * self.moves * np.abs(t))
-        logs = 0.5 * mu**2 * near * (near + 1)
+        logs = 0.5 * mu**2 * nearest * (nearest + 1)
         logs = logs + np.log1p(far * np.exp(-2j * math.pi * np.mod(z.real * self.moves, 1.0)))
         logs = np.where(t < 0, logs.conj(), logs)
         flipped: Complexes = logs + 1j * math.pi * np.mod(turns * (self.moves % 2), 2)

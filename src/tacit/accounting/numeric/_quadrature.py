@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 _LONG = 8192  # BLAS starts its threads a bit above this length
 
 
-def dot(one: NDArray[Any], other: NDArray[Any]) -> float:
+def dot(vector: NDArray[Any], other: NDArray[Any]) -> float:
     """Return the scalar product of two vectors.
 
     Long ones do not go through BLAS: its threads save a few microseconds, and wait for milliseconds if the
     machine is busy. The error bounds of all callers hold for sums in any order.
     """
-    return float(one @ other) if len(one) <= _LONG else float(np.einsum("i,i", one, other))
+    return float(vector @ other) if len(vector) <= _LONG else float(np.einsum("i,i", vector, other))
 
 
 _LARGE = 1 << 16  # products in one transform: beyond it, spread and FFT
@@ -72,13 +72,13 @@ def _powers(angles: Reals, rows: int) -> Complexes:
 
     Sine and cosine err by 4 U, and a product of complex numbers by the root of 5, times U.
     """
-    found = np.ones((rows, len(angles)), dtype=complex)
+    powers = np.ones((rows, len(angles)), dtype=complex)
     if rows > 1:
-        np.cos(angles, out=found[1].real)
-        np.sin(angles, out=found[1].imag)
+        np.cos(angles, out=powers[1].real)
+        np.sin(angles, out=powers[1].imag)
     for j in range(2, rows):
-        np.multiply(found[j - 1], found[1], out=found[j])
-    return found
+        np.multiply(powers[j - 1], powers[1], out=powers[j])
+    return powers
 
 
 def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Complexes, Reals]:
@@ -87,9 +87,9 @@ def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tu
     if points > _MAX_POINTS or len(losses) > _MAX_LOSSES:
         raise NotConverged
     tau = _HALF * math.pi / (3 * (points / 2) ** 2)
-    place = np.mod(h * losses, 2 * math.pi) * (points / (2 * math.pi))
-    base = np.floor(place)
-    offset = (place - base) * (2 * math.pi / points)
+    index = np.mod(h * losses, 2 * math.pi) * (points / (2 * math.pi))
+    base = np.floor(index)
+    offset = (index - base) * (2 * math.pi / points)
     where = base.astype(np.int64)
     grid = np.zeros(points)
     shifts = np.arange(1 - _HALF, _HALF + 1)
@@ -97,8 +97,8 @@ def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tu
         shifts, max(1, 2 * _HALF * len(losses) >> 20)
     ):  # at most a million weights at a time
         away = offset - some[:, None] * (2 * math.pi / points)
-        near = (where + some[:, None]) % points
-        grid += np.bincount(near.ravel(), (weights * np.exp(away * away * (-0.25 / tau))).ravel(), points)
+        nearest = (where + some[:, None]) % points
+        grid += np.bincount(nearest.ravel(), (weights * np.exp(away * away * (-0.25 / tau))).ravel(), points)
     j = np.arange(nodes + 1)
     growth = np.exp(
         tau * j * j

@@ -89,12 +89,12 @@ def visible_cuts(
         level = share * e
         if not _cuts(law, level):
             continue
-        found = []
+        cuts = []
         for tilt in _TILTS:
             z = c * tilt
             log = times * law.log_bulk(z, level) + _log_moment(others, z) + peak(z)
-            found.append((log - z * e - (z - c) * period, z, log - math.log(-math.expm1(-(z - c) * period))))
-        _, z, log = min(found)
+            cuts.append((log - z * e - (z - c) * period, z, log - math.log(-math.expm1(-(z - c) * period))))
+        _, z, log = min(cuts)
         yield LossCut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
 
 
@@ -139,27 +139,27 @@ def difference(bulk: Complexes, rest: Complexes, k: int) -> Complexes:
     """Return (bulk + rest)^k - bulk^k without cancellation."""
     safe = np.where(np.abs(bulk) < 1e-150, 1e-150, bulk)
     ratio = rest / safe
-    near = np.abs(ratio) < 0.3
-    s = np.where(near, ratio / (2 + ratio), 0.0)
+    close = np.abs(ratio) < 0.3
+    s = np.where(close, ratio / (2 + ratio), 0.0)
     logs = np.zeros_like(s)
     for n in range(25, 0, -2):  # log(1 + r) = 2 (s + s^3/3 + ...), |s| < 0.18
         logs = logs * s * s + 2.0 / n
     raised = k * logs * s
     with np.errstate(over="ignore", invalid="ignore"):
         inner = np.exp(k * np.log(safe)) * np.expm1(raised)
-        whole = np.where(np.abs(bulk + rest) < 1e-150, 1e-150, bulk + rest)
-        plain = np.exp(k * np.log(whole)) - np.exp(k * np.log(safe))
-    found: Complexes = np.where(near, inner, plain)
-    return found
+        powers = np.where(np.abs(bulk + rest) < 1e-150, 1e-150, bulk + rest)
+        plain = np.exp(k * np.log(powers)) - np.exp(k * np.log(safe))
+    values: Complexes = np.where(close, inner, plain)
+    return values
 
 
 def difference_bound(bulk: Reals, rest: Reals, k: int) -> Reals:
     """Return (bulk + rest)^k - bulk^k for non-negative numbers."""
     with np.errstate(divide="ignore", over="ignore"):
-        found: Reals = np.exp(k * np.log(np.maximum(bulk, 1e-150))) * np.expm1(
+        bound: Reals = np.exp(k * np.log(np.maximum(bulk, 1e-150))) * np.expm1(
             np.minimum(k * np.log1p(rest / np.maximum(bulk, 1e-150)), 600.0)
         )
-    return found
+    return bound
 
 
 _ROUGH = 513  # dots of the first, rough pair
@@ -203,20 +203,20 @@ def rare_accountant(parts: Parts, *, add: int) -> RareLossAccountant:
     law, times = parts[0]
     if len(parts) != 1 or not isinstance(law, SampledLoss):
         raise NotConverged
-    one = curve(law, add=add)
-    if not one.quick:
+    sampled = curve(law, add=add)
+    if not sampled.quick:
         raise NotConverged
-    return RareLossAccountant(one, times)
+    return RareLossAccountant(sampled, times)
 
 
 class RareLossAccountant:
     """Upper values for one law, repeated; the lower value is 0. Epsilons in one octave share a lattice."""
 
-    def __init__(self, one: Curve, times: int) -> None:
-        self._one, self._times = one, times
-        self._low, self._reach = lowest(one), reach_of(one, 1e-37 / times)
-        wide = np.concatenate([[0.0], np.exp(np.linspace(math.log(1e-9), 0, _ROUGH))])
-        self._rough = connect_dots(one, np.unique(np.concatenate([self._low * wide, self._reach * wide])))
+    def __init__(self, law: Curve, times: int) -> None:
+        self._one, self._times = law, times
+        self._low, self._reach = lowest(law), reach_of(law, 1e-37 / times)
+        pair = np.concatenate([[0.0], np.exp(np.linspace(math.log(1e-9), 0, _ROUGH))])
+        self._rough = connect_dots(law, np.unique(np.concatenate([self._low * pair, self._reach * pair])))
         self._least = self._scale(0.0).spread / 8
         self._octaves: dict[int, _Octave] = {}
 
@@ -256,7 +256,7 @@ class RareLossAccountant:
         if number not in self._octaves:
             if len(self._octaves) >= 6:
                 self._octaves.pop(next(iter(self._octaves)))
-            self._octaves[number] = self._evaluate(2.0**number, last=number == self._number(0.0))
+            self._octaves[number] = self._evaluate(2.0**number, previous=number == self._number(0.0))
         return self._octaves[number]
 
     def _about(self, e: float) -> float:
@@ -283,7 +283,7 @@ class RareLossAccountant:
             level = 1.2 * e + 14 * spread
         return _Scale(level, self._times * mean, spread)
 
-    def _evaluate(self, top: float, *, last: bool) -> _Octave:
+    def _evaluate(self, top: float, *, previous: bool) -> _Octave:
         level, mean, spread = self._scale(top)
         tilts = self._tilts(level, top)
         period = max(1.4 * (level + 12 * spread + abs(mean)), 55 / float(tilts[0]))
@@ -294,14 +294,16 @@ class RareLossAccountant:
         g = period / points
         pair, common = self._dots(level, g, points)
         bulk = LatticePair(np.round(pair.losses[common] / g), pair.masses[common], pair.infinite)
-        first = math.floor((mean - 8 * spread) / g)
-        e = g * (first + np.arange(points))
+        first_index = math.floor((mean - 8 * spread) / g)
+        e = g * (first_index + np.arange(points))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            sums = np.minimum.reduce([tilted([(bulk, self._times)], c, g, first, points) for c in tilts])
-        start, end = np.searchsorted(e, [0.0 if last else top / 2, top], side="right")
+            sums = np.minimum.reduce(
+                [tilted([(bulk, self._times)], c, g, first_index, points) for c in tilts]
+            )
+        start, end = np.searchsorted(e, [0.0 if previous else top / 2, top], side="right")
         inside = slice(max(0, int(start) - 1), int(end))
         e, sums = e[inside], sums[inside]
-        if len(e) < 3 or e[0] > (0.0 if last else top / 2):
+        if len(e) < 3 or e[0] > (0.0 if previous else top / 2):
             raise NotConverged
         leak = -math.expm1(self._times * math.log1p(-min(pair.infinite, 0.5))) * (1 + 64 * U)
         values = np.where(np.isfinite(sums), sums, 1.0) + self._with_rare(pair, common, e, level) + leak
@@ -311,8 +313,8 @@ class RareLossAccountant:
         """Return a finite pair on the lattice up to the level, with wider gaps beyond; and what is common."""
         start, end = max(math.floor(self._low / g), -points // 2), math.ceil(min(level, self._reach) / g)
         grid = g * np.arange(start, end + 1)
-        wide = np.expm1(np.linspace(0, 12, _RARE + 1)[1:]) / math.expm1(12)
-        above = grid[-1] + (self._reach - grid[-1]) * wide
+        wide_pair = np.expm1(np.linspace(0, 12, _RARE + 1)[1:]) / math.expm1(12)
+        above = grid[-1] + (self._reach - grid[-1]) * wide_pair
         pair = connect_dots(
             self._one, np.concatenate([grid, above[np.diff(above, prepend=grid[-1]) > g / 8]])
         )
@@ -334,14 +336,14 @@ class RareLossAccountant:
         k, losses, masses = self._times, pair.losses, pair.masses
         if not (np.abs(losses).max() < 600 and level < 600):
             raise NotConverged
-        seen = masses * np.exp(-losses)
+        cached = masses * np.exp(-losses)
         some, rare = float(masses[common].sum()), float(masses[~common].sum())
-        there, other = float(seen[common].sum()), float(seen[~common].sum())
+        value, other = float(cached[common].sum()), float(cached[~common].sum())
         granted = 4 * (len(losses) + 16) * U
-        if not (min(some, there) > 0.5 and k * (max(some, there) - 1) < 1 and k * max(rare, other) < 300):
+        if not (min(some, value) > 0.5 and k * (max(some, value) - 1) < 1 and k * max(rare, other) < 300):
             raise NotConverged
         p = math.exp(k * math.log(some)) * math.expm1(k * math.log1p(rare / some))
-        q = math.exp(k * math.log(there)) * math.expm1(k * math.log1p(other / there))
+        q = math.exp(k * math.log(value)) * math.expm1(k * math.log1p(other / value))
         y = np.exp(e)
         error = k * granted * (p + y * q)
         gap = level - e
@@ -350,9 +352,9 @@ class RareLossAccountant:
             rises = np.minimum(-theta * losses[common], 600.0)
             if float(rises.max()) >= 600:
                 continue
-            moment = float((seen[common] * np.exp(rises)).sum()) * (1 + granted)
+            moment = float((cached[common] * np.exp(rises)).sum()) * (1 + granted)
             often = math.expm1(min(k * math.log1p(other / moment), 600.0))
             log = k * math.log(moment) + math.log(max(often, 1e-300))
             best = np.minimum(best, log - theta * gap)
-        found: Reals = np.maximum(p - y * q, 0.0) + error + y * np.exp(np.minimum(best, 600.0)) * (1 + 1e-9)
-        return found
+        bracket: Reals = np.maximum(p - y * q, 0.0) + error + y * np.exp(np.minimum(best, 600.0)) * (1 + 1e-9)
+        return bracket

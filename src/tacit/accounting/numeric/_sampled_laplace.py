@@ -65,8 +65,8 @@ def _noise(q: float, e: float, panels: int) -> tuple[Reals, Reals, Reals, float]
     log_a = np.log1p(q * np.expm1(l))
     # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1. With r = exp(l)
     # - 1 this is q (2 + r) / (1 + q r), which is monotone in r.
-    moved = q * max((2 + r) / (1 + q * r) for r in (math.expm1(-e), math.expm1(e))) * (2 * e + 1)
-    return log_a, logs, np.abs(log_a), moved
+    shift = q * max((2 + r) / (1 + q * r) for r in (math.expm1(-e), math.expm1(e))) * (2 * e + 1)
+    return log_a, logs, np.abs(log_a), shift
 
 
 @lru_cache(maxsize=256)
@@ -125,20 +125,20 @@ class SampledLaplaceMgf:
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
         at = self._tilted(c, h * nodes)
-        log_a, _, _, moved = _noise(self.q, self.e, at.panels)
+        log_a, _, _, shift = _noise(self.q, self.e, at.panels)
         if nodes == 0:
             error: Reals | float = len(log_a) * U + 2 * (at.slip + at.missed)
             return MgfLine(at.log_norm, at.norm_error, np.ones(1, dtype=complex), error)
         phi, rough = transform(-log_a if self.add else log_a, at.weights, h, nodes)
-        phases = (h * U * (6 * at.size + 32 * moved)) * np.arange(nodes + 1)
+        phases = (h * U * (6 * at.size + 32 * shift)) * np.arange(nodes + 1)
         return MgfLine(at.log_norm, at.norm_error, phi, rough + 2 * (at.slip + at.missed) + phases)
 
     def _tilted(self, c: float, t: float) -> _TiltedNoise:
         panels, missed = self._panels(c, t)
-        last: _TiltedNoise | None = self.kept.get("tilted")
-        if last is not None and last.c == c and last.panels == panels and last.missed == missed:
-            return last
-        log_a, logs, sizes, moved = _noise(self.q, self.e, panels)
+        cached: _TiltedNoise | None = self.kept.get("tilted")
+        if cached is not None and cached.c == c and cached.panels == panels and cached.missed == missed:
+            return cached
+        log_a, logs, sizes, shift = _noise(self.q, self.e, panels)
         power = self._power(c)
         exponents = power * log_a + logs
         top = float(exponents.max())
@@ -148,11 +148,11 @@ class SampledLaplaceMgf:
         size = float(weights @ sizes)
         # the masses err by 16 U (4 + e), exponents by 4 U of their parts, log A by 16 U of how far it moves
         slip = 4 * U * (4 + float(weights @ np.abs(exponents)) + abs(power) * size)
-        slip += 16 * U * (4 + self.e + moved * abs(power))
+        slip += 16 * U * (4 + self.e + shift * abs(power))
         norm_error = slip + missed + len(log_a) * U + 4 * U * (abs(top) + 1)
-        found = _TiltedNoise(c, panels, weights, top + math.log(total), norm_error, missed, slip, size)
-        self.kept["tilted"] = found
-        return found
+        tilted = _TiltedNoise(c, panels, weights, top + math.log(total), norm_error, missed, slip, size)
+        self.kept["tilted"] = tilted
+        return tilted
 
     def decay(self, c: float) -> Callable[[float], float]:
         """Return a bound that falls in t, by uniform laws stacked under the density of the loss."""
@@ -174,7 +174,7 @@ class SampledLaplaceMgf:
         if (
             not missed < _WANTED
         ):  # the bound for a range of tilts is too large here; this one holds at c alone
-            rule = self._new_rule(c, t, wide=False)
+            rule = self._new_rule(c, t, widest=False)
             missed = rule.log_error - self._least(c)
         return rule.panels, math.exp(missed)
 
@@ -184,27 +184,27 @@ class SampledLaplaceMgf:
         power = -c if self.add else c + 1
         return max(power * low, power * high - self.e) - math.log(2)
 
-    def _new_rule(self, c: float, t: float, *, wide: bool = True) -> _PanelRule:
+    def _new_rule(self, c: float, t: float, *, widest: bool = True) -> _PanelRule:
         """Return a rule for tilts up to c and frequencies up to t, and if it is wide, for more."""
-        if wide:
+        if widest:
             c, t = 3 * c, max(1.2 * t, 8 * c)
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
-        first = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
-        if wide:
-            panels, log_error = _both_sides(self.q, self.e, c, t, math.ceil(min(first, _MOST_PANELS)))
+        panel_count = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
+        if widest:
+            panels, log_error = _both_sides(self.q, self.e, c, t, math.ceil(min(panel_count, _MOST_PANELS)))
             if log_error < _WANTED:
                 return _PanelRule(c, t, panels, log_error)
         panels = 1
         for finer in _FINER:
-            panels = math.ceil(finer * min(first, _MOST_PANELS))
-            log_error = self._log_error(_edges(self.e, panels), c, t, wide=wide)
-            if log_error - (0.0 if wide else self._least(c)) < _WANTED:
+            panels = math.ceil(finer * min(panel_count, _MOST_PANELS))
+            log_error = self._log_error(_edges(self.e, panels), c, t, widest=widest)
+            if log_error - (0.0 if widest else self._least(c)) < _WANTED:
                 return _PanelRule(c, t, panels, log_error)
-        if wide:
+        if widest:
             return _PanelRule(c, t, panels, math.inf)
         raise NotConverged
 
-    def _log_error(self, edges: Reals, c: float, t: float, *, wide: bool) -> float:
+    def _log_error(self, edges: Reals, c: float, t: float, *, widest: bool) -> float:
         """Return the log of the error of Gauss's rule on all panels.
 
         If it is wide, it holds for all tilts up to c: the logarithms are linear in c, so the larger of their
@@ -217,7 +217,7 @@ class SampledLaplaceMgf:
         else:
             tilted = c * on.rise
             logs = on.logs + on.rise
-        return _summed(on, logs + (np.maximum(tilted, 0.0) if wide else tilted))
+        return _summed(on, logs + (np.maximum(tilted, 0.0) if widest else tilted))
 
 
 class _EllipseBounds(NamedTuple):
@@ -233,14 +233,14 @@ class _EllipseBounds(NamedTuple):
 def _on_ellipses(q: float, e: float, edges: Reals, t: float) -> _EllipseBounds:
     half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
     theta, away = half * _SINH, half * _COSH
-    left, right = middle - away, middle + away
-    there, cosine = q * np.exp(right), np.cos(theta)
-    logs = t * np.arctan2(there * np.sin(theta), 1 - q + there * cosine)
-    logs -= (left + e) / 2 + math.log(4)
-    share = there / (1 - q + there)
+    lower, upper = middle - away, middle + away
+    odds, cosine = q * np.exp(upper), np.cos(theta)
+    logs = t * np.arctan2(odds * np.sin(theta), 1 - q + odds * cosine)
+    logs -= (lower + e) / 2 + math.log(4)
+    share = odds / (1 - q + odds)
     worst = np.where(share < 0.5, share * (1 - share), 0.25)
-    fall = np.log1p(q * np.expm1(left)) + 0.5 * np.log1p(-2 * worst * (1 - cosine))
-    return _EllipseBounds(half, theta, logs, np.log1p(q * np.expm1(right)), fall)
+    fall = np.log1p(q * np.expm1(lower)) + 0.5 * np.log1p(-2 * worst * (1 - cosine))
+    return _EllipseBounds(half, theta, logs, np.log1p(q * np.expm1(upper)), fall)
 
 
 def _summed(on: _EllipseBounds, logs: Reals) -> float:
@@ -251,5 +251,5 @@ def _summed(on: _EllipseBounds, logs: Reals) -> float:
 def _both_sides(q: float, e: float, c: float, t: float, panels: int) -> tuple[int, float]:
     """Return the panels and the log of the error of their rule, for both directions and tilts up to c."""
     on = _on_ellipses(q, e, _edges(e, panels), t)
-    most = np.maximum(np.maximum(on.rise, (1 + c) * on.rise), np.maximum(-c * on.fall, 0.0))
-    return panels, _summed(on, on.logs + most)
+    upper = np.maximum(np.maximum(on.rise, (1 + c) * on.rise), np.maximum(-c * on.fall, 0.0))
+    return panels, _summed(on, on.logs + upper)

@@ -58,8 +58,8 @@ def counts_of(n: int, e0: float, hides: float | None = None) -> HidingCounts:
 
     share, stays = (math.exp(-e0), -math.expm1(-e0)) if hides is None else (hides, 1 - hides)
     mean, spread = (n - 1) * share, math.sqrt((n - 1) * share * (1 - share))
-    first, last = math.floor(mean - 12 * spread - 30), math.ceil(mean + 12 * spread + 60)
-    c = np.arange(max(0, first), min(n - 1, last) + 1)
+    lowest, highest = math.floor(mean - 12 * spread - 30), math.ceil(mean + 12 * spread + 60)
+    c = np.arange(max(0, lowest), min(n - 1, highest) + 1)
     logs = gammaln(n) - gammaln(c + 1) - gammaln(n - c) + c * math.log(share)
     logs += (n - 1 - c) * math.log(stays) if n > 1 else 0.0
     loose = 1e-10 + 16 * U * float(gammaln(n) + n)  # granted relative error of the binomial laws
@@ -120,12 +120,12 @@ def _best_sets(
     k = np.floor((c + 1) * ((y * p - (1 - p)) / ((2 * p - 1) * (1 + y))))
     j = np.clip(k, 0, c)
     point = np.exp(logs_of(c) - logs_of(j) - logs_of(c - j) - c * math.log(2))
-    over, moved = tails(c, j, point)
+    over, slip = tails(c, j, point)
     best = worst = np.zeros(len(c))
     lower, higher = point * j / (c - j + 1), point * (c - j) / (j + 1)
     for above, equal in ((over, point), (over + point, lower), (over - higher, higher)):
         value = (1 - y) * above + (p - y * (1 - p)) * equal
-        size = abs(1 - y) * (np.abs(above) + moved) + (p + y) * equal
+        size = abs(1 - y) * (np.abs(above) + slip) + (p + y) * equal
         best, worst = np.maximum(best, value), np.maximum(worst, size)
     if y < 1:
         best, worst = np.maximum(best, 1 - y), np.maximum(worst, 1 - y)
@@ -148,8 +148,8 @@ def tails(c: NDArray[np.signedinteger[Any]], j: Reals, point: Reals) -> tuple[Re
     steps[1 : len(c)], sizes[1 : len(c)] = half - away, half + away
     steps[::_BLOCK] = bdtrc(j[::_BLOCK], c[::_BLOCK], 0.5)
     sizes[::_BLOCK] = 0.0
-    tails, moved = (np.cumsum(x.reshape(-1, _BLOCK), axis=1).ravel()[: len(c)] for x in (steps, sizes))
-    return np.maximum(tails, 0.0), 2 * moved
+    tails, slips = (np.cumsum(x.reshape(-1, _BLOCK), axis=1).ravel()[: len(c)] for x in (steps, sizes))
+    return np.maximum(tails, 0.0), 2 * slips
 
 
 def _binomial_tail(n: int, p: float, low: int, high: int) -> float:
@@ -204,18 +204,18 @@ def blanket_of(n: int, e0: float, categories: int) -> Blanket:
     if not (1e-2 <= e0 <= 25 and categories <= 10**9 and n <= 10**9):
         raise NotConverged
     ratio = math.exp(e0)
-    whole = ratio + categories - 1
-    counts = counts_of(n, e0, 2 / whole)
+    total = ratio + categories - 1
+    counts = counts_of(n, e0, 2 / total)
     s = counts.c + 1
-    chance = np.exp(counts.logs) * (2 / whole) / s
-    stays = (categories - 2) / (whole - 2)  # a report of neither answer is a uniform one
-    rare = min(stays, (ratio - 1) / (whole - 2))
+    chance = np.exp(counts.logs) * (2 / total) / s
+    stays = (categories - 2) / (total - 2)  # a report of neither answer is a uniform one
+    rare = min(stays, (ratio - 1) / (total - 2))
     chords = _chords(n - s, rare, counts.loose, sign=1.0 if stays == rare else -1.0)
 
     def drift(b: Reals) -> Reals:
         others = b if stays == rare else (n - s)[:, None] - b
-        found: Reals = (s * (ratio + 1) / 2)[:, None] + np.maximum(others, 0.0)
-        return found
+        drifts: Reals = (s * (ratio + 1) / 2)[:, None] + np.maximum(others, 0.0)
+        return drifts
 
     return Blanket(
         counts.c,
@@ -240,8 +240,8 @@ def _chords(trials: NDArray[Any], p: float, loose: float, *, sign: float) -> _Ch
     from scipy.special import bdtrc, gammaln
 
     if p == 0:  # there are only two answers
-        nothing, one = np.zeros((len(trials), 1)), np.ones((len(trials), 1))
-        return _Chords(nothing, one, nothing, one)
+        nothing, all_ones = np.zeros((len(trials), 1)), np.ones((len(trials), 1))
+        return _Chords(nothing, all_ones, nothing, all_ones)
     ends, every = _ends(trials, p)
     mean = (trials * p)[:, None]
     size, k = np.broadcast_to(trials[:, None], ends.shape), ends
@@ -272,17 +272,17 @@ def _ends(trials: NDArray[Any], p: float) -> tuple[Reals, bool]:
     """Return whole numbers, ascending for each number of trials; and whether they are all that is likely."""
     mean, spread = trials * p, np.sqrt(trials * p * (1 - p))
     low, high = np.floor(mean - 12 * spread - 30), np.ceil(mean + 12 * spread + 60)
-    last = int(min(float(high.max()), float(trials.max())))
-    if last <= 96:
-        return np.broadcast_to(np.arange(last + 1.0), (len(trials), last + 1)), True
+    highest = int(min(float(high.max()), float(trials.max())))
+    if highest <= 96:
+        return np.broadcast_to(np.arange(highest + 1.0), (len(trials), highest + 1)), True
     count = max(1, min(19 if len(trials) < 400 else 10, _MAX_CHORDS // len(trials) // 2 - 1))
     sides = 9 / math.sinh(3.0) * np.sinh(3.0 * np.arange(1, count + 1) / count)
     steps = np.concatenate([-sides[::-1], [0.0], sides])
     inner = np.round(mean[:, None] + steps * spread[:, None])
     ends = np.concatenate([low[:, None], inner, high[:, None]], axis=1)
     rises = np.arange(ends.shape[1])
-    found: Reals = np.maximum.accumulate(np.maximum(ends, 0.0) - rises, axis=1) + rises
-    return np.maximum(found, rises), False
+    ends_above: Reals = np.maximum.accumulate(np.maximum(ends, 0.0) - rises, axis=1) + rises
+    return np.maximum(ends_above, rises), False
 
 
 def _beyond(trials: NDArray[Any], p: float, end: Reals, *, below: bool) -> float:
@@ -302,11 +302,11 @@ def blanket_delta(n: int, e0: float, categories: int) -> Callable[[float, float]
 
     Upper values join r by chords; lower values take r at its means between their ends (Jensen).
     """
-    found = blanket_of(n, e0, categories)
-    coins = _SmallCoins(int(found.c[-1])) if found.c[-1] < _SMALL else _Coins(int(found.c[-1]))
-    granted = found.weight + (found.blur * found.chance)[:, None]
-    sides = {1.0: (found.drift, granted), -1.0: (found.middle, found.least)}
-    columns = {sign: _columns(found.c, *side) for sign, side in sides.items()}
+    blanket = blanket_of(n, e0, categories)
+    coins = _SmallCoins(int(blanket.c[-1])) if blanket.c[-1] < _SMALL else _Coins(int(blanket.c[-1]))
+    granted = blanket.weight + (blanket.blur * blanket.chance)[:, None]
+    sides = {1.0: (blanket.drift, granted), -1.0: (blanket.middle, blanket.least)}
+    columns = {sign: _columns(blanket.c, *side) for sign, side in sides.items()}
 
     def above_zero(e: float, sign: float) -> float:
         if e >= e0:
@@ -314,8 +314,8 @@ def blanket_delta(n: int, e0: float, categories: int) -> Callable[[float, float]
         total = 0.0
         for c, drift, weight in columns[sign]:
             best, size = _best_response_sets(c, math.exp(e), e0, drift, coins)
-            total += float((weight * np.maximum(best + sign * found.loose * size, 0.0)).sum())
-        return min(1.0, total * (1 + sign * 4 * found.loose) + max(0.0, sign) * found.leak)
+            total += float((weight * np.maximum(best + sign * blanket.loose * size, 0.0)).sum())
+        return min(1.0, total * (1 + sign * 4 * blanket.loose) + max(0.0, sign) * blanket.leak)
 
     def at(e: float, sign: float) -> float:
         if e >= 0:
@@ -333,8 +333,8 @@ def _columns(c: NDArray[np.signedinteger[Any]], drift: Reals, weight: Reals) -> 
     """Return the outcomes as columns of consecutive c, or as one column if c is small."""
     if c[-1] >= _SMALL:
         return [(c, *one) for one in zip(drift.T, weight.T, strict=True)]
-    kept = weight > 0
-    return [(np.broadcast_to(c[:, None], kept.shape)[kept], drift[kept], weight[kept])]
+    positive = weight > 0
+    return [(np.broadcast_to(c[:, None], positive.shape)[positive], drift[positive], weight[positive])]
 
 
 class _Coins:
@@ -361,8 +361,8 @@ class _SmallCoins:
         self._tails: Reals = np.cumsum(self._points[:, ::-1], axis=1)[:, ::-1] - self._points
 
     def at(self, c: NDArray[np.signedinteger[Any]], j: Reals) -> tuple[Reals, Reals, Reals]:
-        place = j.astype(np.int64)
-        return self._points[c, place], np.maximum(self._tails[c, place], 0.0), np.zeros(len(c))
+        index = j.astype(np.int64)
+        return self._points[c, index], np.maximum(self._tails[c, index], 0.0), np.zeros(len(c))
 
 
 def shuffled_response_delta(n: int, e0: float, categories: int) -> Callable[[Reals, float], Reals]:
@@ -371,15 +371,15 @@ def shuffled_response_delta(n: int, e0: float, categories: int) -> Callable[[Rea
     The bound for any local report holds too, and the smaller one counts.
     """
     any_report = shuffled_delta(n, e0)
-    own = _of_two_answers(n, e0, categories)
+    own_curve = _of_two_answers(n, e0, categories)
     with contextlib.suppress(NotConverged):
         if categories > 2:
-            own = np.vectorize(blanket_delta(n, e0, categories), otypes=[float])
+            own_curve = np.vectorize(blanket_delta(n, e0, categories), otypes=[float])
 
     def at(e: Reals, sign: float) -> Reals:
         e = np.atleast_1d(np.asarray(e, dtype=float))
-        found: Reals = np.minimum(np.where(e >= e0, 0.0, own(e, sign)), any_report(e, sign))
-        return found
+        values: Reals = np.minimum(np.where(e >= e0, 0.0, own_curve(e, sign)), any_report(e, sign))
+        return values
 
     return at
 
@@ -391,14 +391,14 @@ def _of_two_answers(n: int, e0: float, categories: int) -> Callable[[Reals, floa
     2 / (exp(e0) + k - 1) whatever its truth. The replaced report is one of the two with probability
     (exp(e0) + 1) / (exp(e0) + k - 1), and else it says nothing. With two categories this is the blanket.
     """
-    whole = math.exp(-e0) / (1 + (categories - 1) * math.exp(-e0))
+    weight_of_both = math.exp(-e0) / (1 + (categories - 1) * math.exp(-e0))
     weight = (1 + math.exp(-e0)) / (1 + (categories - 1) * math.exp(-e0))
-    inner = shuffled_delta(n, e0, min(1.0, 2 * whole))
+    inner = shuffled_delta(n, e0, min(1.0, 2 * weight_of_both))
 
     def at(e: Reals, sign: float) -> Reals:
         silent = -(1 - weight) * np.expm1(np.minimum(e, 0.0))
-        found: Reals = (weight * inner(e, sign) + silent) * (1 + sign * 16 * U)
-        return found
+        values: Reals = (weight * inner(e, sign) + silent) * (1 + sign * 16 * U)
+        return values
 
     return at
 
@@ -419,11 +419,11 @@ def _best_response_sets(
     s, pull = c + 1.0, math.expm1(e0) * (1 + y) / 2
     push = (y - 1) * drift
     j = np.clip(np.floor((push / pull + s) / 2), 0, c)
-    point, over, moved = coins.at(c, j)
+    point, over, slip = coins.at(c, j)
     best = worst = np.zeros(len(c))
     lower, higher = point * j / (c - j + 1), point * (c - j) / (j + 1)
     for above, equal in ((over, point), (over + point, lower), (over - higher, higher)):
         value = pull * s * equal / 2 - push * (above + equal / 2)
-        size = pull * s * equal / 2 + push * (np.abs(above) + moved + equal / 2)
+        size = pull * s * equal / 2 + push * (np.abs(above) + slip + equal / 2)
         best, worst = np.maximum(best, value), np.maximum(worst, size)
     return best, worst

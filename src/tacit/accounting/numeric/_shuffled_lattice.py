@@ -49,10 +49,10 @@ _RARE = 1e-24  # of s: rarer values count as infinite loss
 
 def blanket_round(n: int, e0: float, categories: int) -> ShuffledRound:
     """Return the outcomes of a pair that dominates one round of n shuffled randomized responses."""
-    found = blanket_of(n, e0, categories)
+    blanket = blanket_of(n, e0, categories)
     ratio = math.exp(e0)
-    whole = ratio + categories - 1
-    s, drift, weight = _grouped(found, n)
+    total = ratio + categories - 1
+    s, drift, weight = _grouped(blanket, n)
     reach = np.ceil(10 * np.sqrt(s) + 30)
     step = 2 * np.maximum(1.0, np.floor(_STEP / 2 * np.sqrt(s)))
     places = int((np.minimum(reach, s) / step).max()) + 2
@@ -63,61 +63,61 @@ def blanket_round(n: int, e0: float, categories: int) -> ShuffledRound:
     high = drift[:, :, None] + moves[:, None, :]
     low = drift[:, :, None] - moves[:, None, :]
     masses = weight[:, :, None] * signs[:, None, :] * high
-    kept = masses > 0
-    if not (low[kept] > 0).all():
+    positive = masses > 0
+    if not (low[positive] > 0).all():
         raise NotConverged
-    losses = np.log1p(2 * np.broadcast_to(moves[:, None, :], high.shape)[kept] / low[kept])
+    losses = np.log1p(2 * np.broadcast_to(moves[:, None, :], high.shape)[positive] / low[positive])
     # The masses outside: s (its first value stands for the next lower one), T, and W (Hoeffding).
-    listed = found.chance * n >= _RARE
-    first = float(found.chance[~listed].sum()) * n * (ratio + 3) + float(
-        found.chance[0] * n * (found.c[0] > 0)
+    frequent = blanket.chance * n >= _RARE
+    rare_mass = float(blanket.chance[~frequent].sum()) * n * (ratio + 3) + float(
+        blanket.chance[0] * n * (blanket.c[0] > 0)
     )
     missed = 0.0 if (reach >= s).all() else 2 * math.exp(-float((reach**2 / (2 * s)).min()))
-    outside = found.leak * (ratio + 3) + first + missed * (ratio + 2)
-    silent = (categories - 2) / (whole - 2) * math.exp(n * math.log1p(-2 / whole))
+    outside = blanket.leak * (ratio + 3) + rare_mass + missed * (ratio + 2)
+    silent = (categories - 2) / (total - 2) * math.exp(n * math.log1p(-2 / total))
     # Larger masses at the same losses give a larger delta, so the error of the masses is added to them.
-    raised = masses[kept] * (1 + 8 * found.loose)
+    raised = masses[positive] * (1 + 8 * blanket.loose)
     return ShuffledRound(losses, raised, silent * (1 + 64 * n * U), 256 * U, outside)
 
 
-def _grouped(found: Blanket, n: int) -> tuple[Reals, Reals, Reals]:
+def _grouped(blanket: Blanket, n: int) -> tuple[Reals, Reals, Reals]:
     """Return the largest s of each group of neighbours, and the groups' T with their weights, on few values.
 
     With a larger s, W is spread further out. Each T moves to the two grid values around it and keeps its
     mean.
     """
-    listed = found.chance >= _RARE / n
-    s, chance = found.c[listed] + 1.0, found.chance[listed]
+    frequent = blanket.chance >= _RARE / n
+    s, chance = blanket.c[frequent] + 1.0, blanket.chance[frequent]
     width = max(1, int(_COARSENING * s[0]))
     group = np.arange(len(s)) // width
     tops = s[np.minimum(np.arange(group[-1] + 1) * width + width - 1, len(s) - 1)]
-    granted = found.weight[listed] + (found.blur * chance)[:, None]
+    granted = blanket.weight[frequent] + (blanket.blur * chance)[:, None]
     few = granted.size * 5 * math.sqrt(float(s[-1])) <= _MAX_LISTED
     if width == 1 and (granted.shape[1] == 1 or few):
-        return tops, found.drift[listed], granted
+        return tops, blanket.drift[frequent], granted
     every = np.broadcast_to(group[:, None], granted.shape).ravel()
-    t, w = found.drift[listed].ravel(), granted.ravel()
+    t, w = blanket.drift[frequent].ravel(), granted.ravel()
     total = np.bincount(every, w)
     mean = np.bincount(every, w * t) / np.where(total > 0, total, 1.0)
     spread = np.sqrt(np.bincount(every, w * (t - mean[every]) ** 2) / np.where(total > 0, total, 1.0))
-    least, most = np.full(len(tops), np.inf), np.full(len(tops), -np.inf)
-    np.minimum.at(least, every, t)
-    np.maximum.at(most, every, t)
-    inner = np.clip(mean[:, None] + _DRIFTS * spread[:, None], least[:, None], most[:, None])
-    grid = np.concatenate([least[:, None], inner, most[:, None]], axis=1)
+    lowest, highest = np.full(len(tops), np.inf), np.full(len(tops), -np.inf)
+    np.minimum.at(lowest, every, t)
+    np.maximum.at(highest, every, t)
+    inner = np.clip(mean[:, None] + _DRIFTS * spread[:, None], lowest[:, None], highest[:, None])
+    grid = np.concatenate([lowest[:, None], inner, highest[:, None]], axis=1)
     return tops, grid, _split(every, t, w, grid)
 
 
 def _split(rows: NDArray[np.integer[Any]], values: Reals, weights: Reals, grid: Reals) -> Reals:
     """Split each value to the two values around it in its row of the grid, with the same mean."""
     count = grid.shape[1]
-    place = np.clip((grid[rows] <= values[:, None]).sum(axis=1) - 1, 0, count - 2)
-    low, high = grid[rows, place], grid[rows, place + 1]
+    index = np.clip((grid[rows] <= values[:, None]).sum(axis=1) - 1, 0, count - 2)
+    low, high = grid[rows, index], grid[rows, index + 1]
     share = np.where(high > low, (values - low) / np.where(high > low, high - low, 1.0), 0.0)
-    flat = rows * count + place
+    flat = rows * count + index
     size = len(grid) * count
-    found = np.bincount(flat, weights * (1 - share), size) + np.bincount(flat + 1, weights * share, size)
-    return found.reshape(grid.shape).astype(float)
+    masses = np.bincount(flat, weights * (1 - share), size) + np.bincount(flat + 1, weights * share, size)
+    return masses.reshape(grid.shape).astype(float)
 
 
 def _signs(s: Reals, reach: Reals, step: Reals, places: int) -> Reals:
@@ -142,14 +142,14 @@ def _signs(s: Reals, reach: Reals, step: Reals, places: int) -> Reals:
     w = 2 * plus - s[:, None]
     masses = np.where(inside, np.exp(logs), 0.0) * np.where(w == 0, 0.5, 1.0)
     at = (w - s[:, None] % 2) / step[:, None]
-    place = np.floor(at)
-    share = at - place
+    index = np.floor(at)
+    share = at - index
     rows = np.broadcast_to(np.arange(len(s))[:, None], w.shape)
-    flat = (rows * places + np.minimum(place, places - 2).astype(np.int64)).ravel()
+    flat = (rows * places + np.minimum(index, places - 2).astype(np.int64)).ravel()
     size = len(s) * places
-    found = np.bincount(flat, (masses * (1 - share)).ravel(), size)
-    found += np.bincount(flat + 1, (masses * share).ravel(), size)
-    return found.reshape(len(s), places).astype(float)
+    law = np.bincount(flat, (masses * (1 - share)).ravel(), size)
+    law += np.bincount(flat + 1, (masses * share).ravel(), size)
+    return law.reshape(len(s), places).astype(float)
 
 
 _MAX_OUTCOMES = 1 << 20
@@ -182,14 +182,14 @@ def shuffled_accountant(parts: Parts, coarser: float = 1.0) -> LeakyAccountant:
 @lru_cache(maxsize=16)
 def response_atoms(law: ShuffledResponseLoss) -> tuple[Atoms, float]:
     """Return a finite pair that dominates shuffled randomized responses, and its infinite loss."""
-    one = blanket_round(law.n, as_float(law.epsilon0), law.categories)
-    g = _PAIR_STEP * math.sqrt(2 * float(one.masses @ one.losses**2))
+    outcomes = blanket_round(law.n, as_float(law.epsilon0), law.categories)
+    g = _PAIR_STEP * math.sqrt(2 * float(outcomes.masses @ outcomes.losses**2))
     if not 1e-100 < g < 0.1:
         raise NotConverged
-    found = _snapped(one, g)
-    kept = found.masses > 0
-    losses = g * np.arange(-(len(kept) // 2), len(kept) // 2 + 1)
-    return Atoms(losses[kept], found.masses[kept], found.slack), one.outside
+    atoms = _snapped(outcomes, g)
+    positive = atoms.masses > 0
+    losses = g * np.arange(-(len(positive) // 2), len(positive) // 2 + 1)
+    return Atoms(losses[positive], atoms.masses[positive], atoms.slack), outcomes.outside
 
 
 def _rounds(law: LossLaw) -> list[ShuffledRound]:
@@ -204,8 +204,8 @@ def _rounds(law: LossLaw) -> list[ShuffledRound]:
             with contextlib.suppress(NotConverged):
                 return [blanket_round(n, e0, k)]
             weight = (1 + math.exp(-e0)) / (1 + (k - 1) * math.exp(-e0))
-            own, general = (min(1.0, 2 * weight / (math.exp(e0) + 1)), weight), (None, 1.0)
-            return [_outcomes(n, e0, *kind) for kind in (own, general)]
+            two_answers, general = (min(1.0, 2 * weight / (math.exp(e0) + 1)), weight), (None, 1.0)
+            return [_outcomes(n, e0, *kind) for kind in (two_answers, general)]
     raise NotConverged
 
 
@@ -217,16 +217,16 @@ def _of_two(n: int, e0: float) -> ShuffledRound:
 def _smaller(laws: list[LatticeAtoms], leaks: list[float]) -> tuple[LatticeAtoms, float]:
     """Return a pair on the lattice above the smaller of the laws' deltas, and its infinite loss."""
     g, top = laws[0].step, max((len(law.masses) - 1) // 2 for law in laws)
-    grid, found = g * np.arange(-top, top + 1), np.ones(2 * top + 1)
+    grid, deltas = g * np.arange(-top, top + 1), np.ones(2 * top + 1)
     for law, leak in zip(laws, leaks, strict=True):
         side = top - (len(law.masses) - 1) // 2
-        seen = np.pad(law.masses, side) * np.exp(-grid)
+        q_masses = np.pad(law.masses, side) * np.exp(-grid)
         # Between two lattice points delta falls by the Q-mass above them times the step of exp(epsilon).
-        above = np.cumsum(seen[::-1])[::-1]
+        above = np.cumsum(q_masses[::-1])[::-1]
         falls = np.exp(grid[:-1]) * math.expm1(g) * above[1:]
         delta = np.append(np.cumsum(falls[::-1])[::-1], 0.0)
-        found = np.minimum(found, delta * (1 + law.slack + 16 * len(grid) * U) + leak)
-    pair = connect_dots(Curve(lambda _: found, lambda _: found, -math.inf, math.inf), grid)
+        deltas = np.minimum(deltas, delta * (1 + law.slack + 16 * len(grid) * U) + leak)
+    pair = connect_dots(Curve(lambda _: deltas, lambda _: deltas, -math.inf, math.inf), grid)
     masses = np.zeros(2 * top + 1)
     masses[np.round(pair.losses / g).astype(np.int64) + top] = pair.masses
     return LatticeAtoms(-g * top, g, 1, masses, 4 * U + pair.slack), pair.infinite
@@ -256,23 +256,25 @@ def _outcomes(n: int, e0: float, hides: float | None, weight: float) -> Shuffled
     losses = np.log1p((2 * truth - 1) * (2 * f - 1) / low)
     # At least 12 standard deviations of the coins lie inside (Hoeffding).
     missed = 0.0 if reach >= int(m[-1] + 1) // 2 else 4 * math.exp(-2 * (reach - 1) ** 2 / float(m[-1]))
-    kept = masses > 0
+    positive = masses > 0
     slack = 2 * counts.loose + 64 * U
-    return ShuffledRound(losses[kept], masses[kept], 1 - weight, slack, (counts.outside + missed) * weight)
+    return ShuffledRound(
+        losses[positive], masses[positive], 1 - weight, slack, (counts.outside + missed) * weight
+    )
 
 
-def _snapped(one: ShuffledRound, g: float) -> LatticeAtoms:
+def _snapped(outcomes: ShuffledRound, g: float) -> LatticeAtoms:
     """Split the masses to the lattice; keep the P- and Q-mass of each."""
-    if not one.losses.max() < _MAX_OUTCOMES * g:
+    if not outcomes.losses.max() < _MAX_OUTCOMES * g:
         raise NotConverged
-    place = np.floor(one.losses / g)
-    place = np.where(place * g > one.losses, place - 1, place)
-    beyond = np.clip(one.losses - g * place, 0.0, g)
-    upper = one.masses * np.expm1(-beyond) / math.expm1(-g)
-    where, top = place.astype(np.int64), int(place.max()) + 1
-    half = np.bincount(where, one.masses - upper, top + 1) + np.bincount(where + 1, upper, top + 1)
+    index = np.floor(outcomes.losses / g)
+    index = np.where(index * g > outcomes.losses, index - 1, index)
+    beyond = np.clip(outcomes.losses - g * index, 0.0, g)
+    upper = outcomes.masses * np.expm1(-beyond) / math.expm1(-g)
+    where, top = index.astype(np.int64), int(index.max()) + 1
+    half = np.bincount(where, outcomes.masses - upper, top + 1) + np.bincount(where + 1, upper, top + 1)
     half = np.maximum(half, 0.0)
     mirrored = half * np.exp(-g * np.arange(top + 1))
-    masses = np.concatenate([mirrored[:0:-1], [half[0] + mirrored[0] + one.silent], half[1:]])
+    masses = np.concatenate([mirrored[:0:-1], [half[0] + mirrored[0] + outcomes.silent], half[1:]])
     # An error of x in a loss moves the share x / g of its mass to the next lattice point.
-    return LatticeAtoms(-g * top, g, 1, masses, one.slack + 16 * U * (1 + g * top) / g)
+    return LatticeAtoms(-g * top, g, 1, masses, outcomes.slack + 16 * U * (1 + g * top) / g)

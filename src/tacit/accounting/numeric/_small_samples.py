@@ -125,9 +125,9 @@ class TruncatedGaussianMgf:
 
     def _tilted(self, c: float, t: float) -> _Tilted:
         rule, name = self._rule(c, t), "added" if self.whole.add else "removed"
-        last: _Tilted | None = self.kept.get(name)
-        if last is not None and last.c == c and last.rule is rule:
-            return last
+        cached: _Tilted | None = self.kept.get(name)
+        if cached is not None and cached.c == c and cached.rule is rule:
+            return cached
         power = self._power(c)
         exponents = power * rule.log_a + rule.logs
         top = float(exponents.max())
@@ -141,14 +141,14 @@ class TruncatedGaussianMgf:
         size = float(weights @ rule.sizes) + float(weights @ rule.moved)
         slip = 8 * U * (2 + float(weights @ rule.squares) + abs(power) * size)
         norm_error = slip + missed + len(weights) * U + 4 * U * (abs(top) + 2)
-        found = _Tilted(c, rule, weights, log_norm, norm_error, missed, slip, size)
-        self.kept[name] = found
-        return found
+        tilted = _Tilted(c, rule, weights, log_norm, norm_error, missed, slip, size)
+        self.kept[name] = tilted
+        return tilted
 
     def decay(self, c: float) -> Callable[[float], float]:
         norm = self.line(c, 0.0, 0)
         return falling(
-            *self.whole.slabs(c, norm=norm.log_norm + norm.norm_error, last=self.cut, cells=self.cells)
+            *self.whole.slabs(c, norm=norm.log_norm + norm.norm_error, top=self.cut, cells=self.cells)
         )
 
     def _power(self, c: Any) -> Any:
@@ -156,15 +156,15 @@ class TruncatedGaussianMgf:
 
     def _rule(self, c: float, t: float) -> _Rule:
         """Return a rule that serves c and frequencies up to t, and more."""
-        found: _Rule | None = self.kept.get("rule")
-        removed, added, turns = self.reach if found is None else found.reach
+        rule: _Rule | None = self.kept.get("rule")
+        removed, added, turns = self.reach if rule is None else rule.reach
         tilts = added if self.whole.add else removed
-        if found is None or c > tilts or t > turns:
+        if rule is None or c > tilts or t > turns:
             if c > tilts:
                 removed, added = (removed, 1.2 * c) if self.whole.add else (1.2 * c, added)
-            found = self._new_rule(Reach(removed, added, turns if t <= turns else 1.2 * t))
-            self.kept["rule"] = found
-        return found
+            rule = self._new_rule(Reach(removed, added, turns if t <= turns else 1.2 * t))
+            self.kept["rule"] = rule
+        return rule
 
     def _new_rule(self, reach: Reach) -> _Rule:
         mu, q = self.whole.mu, self.whole.q
@@ -189,10 +189,10 @@ class TruncatedGaussianMgf:
         log_a = self.whole.log_a(x)
         # A changes by the share q exp(u) / A of the error of exp(u), and by q / A of that of 1.
         share = (q + np.exp(u + math.log(q))) * np.exp(-log_a)
-        moved = share * (mu * np.abs(x) + mu * mu + 1)
+        shift = share * (mu * np.abs(x) + mu * mu + 1)
         squares = x * x
         logs = np.log(step) - squares / 2 - _LOG_ROOT_2PI
-        return _Rule(reach, log_a, np.abs(log_a), logs, squares, moved, log_error)
+        return _Rule(reach, log_a, np.abs(log_a), logs, squares, shift, log_error)
 
     def _log_error(self, edges: Reals, reach: Reach) -> float:
         """Return the log of the error of Gauss's rule on all panels, for all tilts and turns in reach.
@@ -204,20 +204,20 @@ class TruncatedGaussianMgf:
         half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
         theta = (mu * half) * _SINH
         away = half * _COSH
-        left, right = middle - away, middle + away
-        u = mu * right - mu * mu / 2
+        lower, upper = middle - away, middle + away
+        u = mu * upper - mu * mu / 2
         # the smallest |x| between left and right is 0, or that of the nearer end
-        nearest = np.maximum(np.maximum(left, -right), 0.0)
-        there = q * np.exp(np.minimum(u, 600.0))
+        nearest = np.maximum(np.maximum(lower, -upper), 0.0)
+        odds = q * np.exp(np.minimum(u, 600.0))
         cosine = np.cos(theta)
-        turn = np.arctan2(there * np.sin(theta), 1 - q + there * cosine)
+        turn = np.arctan2(odds * np.sin(theta), 1 - q + odds * cosine)
         # |A|^2 = A^2 (1 - 2 m (1-m) (1 - cos theta)), m the share of q exp(u) in A
-        share = there / (1 - q + there)
+        share = odds / (1 - q + odds)
         worst = np.where(share < 0.5, share * (1 - share), 0.25)
         if float(u.max()) >= 600:
             turn, worst = np.where(u < 600, turn, theta), np.where(u < 600, worst, 0.25)
-        fall = self.whole.log_a(left) + 0.5 * np.log1p(-2 * worst * (1 - cosine))
-        rise = self.whole.log_a(right)
+        fall = self.whole.log_a(lower) + 0.5 * np.log1p(-2 * worst * (1 - cosine))
+        rise = self.whole.log_a(upper)
         logs = reach.turns * turn - nearest**2 / 2 + (theta / mu) ** 2 / 2
         logs += np.maximum(np.maximum((1 + reach.removed) * rise, rise), np.maximum(-reach.added * fall, 0.0))
         return gauss_log_error(np.where(theta < 1.5, logs, np.inf), half)
@@ -262,9 +262,9 @@ def _beyond(x: float) -> float:
 
 def _common(q: float, mu: float, times: int, x0: float) -> tuple[float, float]:
     """Return about the spread of the common losses under Q, and how far the cut moves their mean."""
-    first = _beyond(mu - x0)
-    squares = math.exp(mu * mu) * _beyond(2 * mu - x0) - 2 * first + _beyond(-x0)
-    return q * math.sqrt(times * max(squares, 1e-300)), times * q * (1 - first)
+    mass_above = _beyond(mu - x0)
+    squares = math.exp(mu * mu) * _beyond(2 * mu - x0) - 2 * mass_above + _beyond(-x0)
+    return q * math.sqrt(times * max(squares, 1e-300)), times * q * (1 - mass_above)
 
 
 def _estimate(q: float, mu: float, times: int, delta: float) -> float:
@@ -300,9 +300,11 @@ def _estimates(q: float, mu: float, times: int, *, add: bool) -> tuple[Reals, Re
     # skewness moves the quantiles (Cornish and Fisher)
     cubes = math.exp(3 * mu * mu) * ndtr(x0 - 3 * mu) - 3 * math.exp(mu * mu) * two
     skewness = (cubes + 3 * one - none) / (squares * np.sqrt(times * squares))
-    moved = s * ((e / s) ** 2 - 1) * (-skewness if add else skewness) / 6
-    there = e - np.clip(moved, -0.2 * e, 0.2 * e)
-    about = ndtr(s / 2 - there / s) - np.exp(np.minimum(there, _LARGEST)) * ndtr(-s / 2 - there / s)
+    shift = s * ((e / s) ** 2 - 1) * (-skewness if add else skewness) / 6
+    threshold = e - np.clip(shift, -0.2 * e, 0.2 * e)
+    about = ndtr(s / 2 - threshold / s) - np.exp(np.minimum(threshold, _LARGEST)) * ndtr(
+        -s / 2 - threshold / s
+    )
     if not add:
         about = about + times * q * (ndtr(mu - x) - ndtr(-x) * np.exp(mu * x - mu * mu / 2))
     return e, about
@@ -336,10 +338,10 @@ def _cut_at(q: float, mu: float, times: int, number: int) -> _Cut:
     top, core, x0 = _BASE**number, _common(q, mu, times, 3.0)[0], 8.0
     spread = core
     for _ in range(6):
-        spread, moved = _common(q, mu, times, x0)
-        level, last = min(top + moved + _GAP * spread, _LARGEST), x0
+        spread, shift = _common(q, mu, times, x0)
+        level, previous = min(top + shift + _GAP * spread, _LARGEST), x0
         x0 = max((math.log1p(math.expm1(level) / q) + mu * mu / 2) / mu, 1.0)
-        if abs(x0 - last) < 1e-3:
+        if abs(x0 - previous) < 1e-3:
             break
     law = SampledGaussianMgf(q, mu, add=False)
     level = float(law.log_a(np.array([x0]))[0])
@@ -359,9 +361,9 @@ def _cut_at(q: float, mu: float, times: int, number: int) -> _Cut:
     # (B + R)^k - B^k <= k R (B + R)^(k-1), of the moments of exp(-tilt log A) under Q
     moment = common.mirrored().line(tilt, 0.0, 0)
     log_rare = math.log(max(rare_q, 1e-300)) - tilt * level * (1 - 8 * U) + _GRANTED
-    whole = max(moment.log_norm, log_rare) + math.log1p(math.exp(-abs(moment.log_norm - log_rare)))
-    whole += moment.norm_error + 8 * U
-    return _Cut(common, core, more, other, tilt, math.log(times) + log_rare + (times - 1) * whole)
+    log_total = max(moment.log_norm, log_rare) + math.log1p(math.exp(-abs(moment.log_norm - log_rare)))
+    log_total += moment.norm_error + 8 * U
+    return _Cut(common, core, more, other, tilt, math.log(times) + log_rare + (times - 1) * log_total)
 
 
 class SmallSampleAccountant:
@@ -376,9 +378,9 @@ class SmallSampleAccountant:
     def delta(self, e: float) -> Bracket:
         cut, inside = self._cut(e)
         low, high = cut.rare(e, add=self._law.add)
-        found = inside.delta(e)
-        upper = min(1.0, (found.upper + high) * (1 + 4 * U))
-        return Bracket(max(0.0, (found.lower + low) * (1 - 4 * U)), upper, "spectral")
+        bracket = inside.delta(e)
+        upper = min(1.0, (bracket.upper + high) * (1 + 4 * U))
+        return Bracket(max(0.0, (bracket.lower + low) * (1 - 4 * U)), upper, "spectral")
 
     def mirrored(self, e: float) -> float:
         """Return an upper value of delta(e) if a unit is added, by the line that served e if one is removed.
@@ -390,8 +392,8 @@ class SmallSampleAccountant:
         cut, inside = self._cut(e)
         y, rare = math.exp(min(e, 700.0)), (cut.more + cut.other) * (1 + _GRANTED)
         less = math.expm1(min(e, 700.0)) * (1 - rare)
-        found = y * inside.below(e) + cut.more * (1 + _GRANTED) + cut.rare(e, add=True)[1]
-        return max(0.0, found - less) + 16 * U * (found + less)
+        value = y * inside.below(e) + cut.more * (1 + _GRANTED) + cut.rare(e, add=True)[1]
+        return max(0.0, value - less) + 16 * U * (value + less)
 
     def epsilon(self, delta: float) -> Bracket:
         """Find the root of log delta by Newton's method, then certify it."""
@@ -427,6 +429,8 @@ class SmallSampleAccountant:
                 self._inside.pop(next(iter(self._inside)))
             common = cut.common.mirrored() if self._law.add else cut.common
             sums = LossSum(((common, self._times),))
-            most = common.reach.added if self._law.add else common.reach.removed
-            self._inside[number] = FourierInversion(sums, whole=False, wide=True, scale=cut.scale, most=most)
+            max_tilt = common.reach.added if self._law.add else common.reach.removed
+            self._inside[number] = FourierInversion(
+                sums, whole=False, wide=True, scale=cut.scale, most=max_tilt
+            )
         return cut, self._inside[number]

@@ -42,13 +42,13 @@ def plain(parts: Parts) -> Parts:
             raise TypeError(type(law).__name__)
     if not any(isinstance(law, SampledLoss) and law.q == 1 for law, _ in parts):
         return parts
-    opened: list[tuple[LossLaw, int]] = []
+    laws: list[tuple[LossLaw, int]] = []
     for law, times in parts:
         if isinstance(law, SampledLoss) and law.q == 1:
-            opened.extend((inner, times * often) for inner, often in plain(law.parts))
+            laws.extend((inner, times * often) for inner, often in plain(law.parts))
         else:
-            opened.append((law, times))
-    return canonical(opened)
+            laws.append((law, times))
+    return canonical(laws)
 
 
 def law_mu2(law: LossLaw) -> Fraction | None:
@@ -110,20 +110,20 @@ def largest_loss(parts: Parts, *, add: int) -> float:
     for law, times in parts:
         match law:
             case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | CategoricalResponseLoss(e):
-                one = as_float(e)
+                loss = as_float(e)
             case ShuffledLoss(_, e) | ShuffledResponseLoss(_, e):
-                one = as_float(e)
+                loss = as_float(e)
             case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
-                one = as_float(s / scale)
+                loss = as_float(s / scale)
             case SampledLoss(q, inner):
                 top = largest_loss(plain(inner), add=add)
                 if add:  # -log(1 - q + q exp(-top))
-                    one = -mixed(as_float(q), -top) if q < 1 else top
+                    loss = -mixed(as_float(q), -top) if q < 1 else top
                 else:
-                    one = mixed(as_float(q), top) if math.isfinite(top) else math.inf
+                    loss = mixed(as_float(q), top) if math.isfinite(top) else math.inf
             case _:
                 return math.inf
-        total += times * one
+        total += times * loss
     return total * (1 + 16 * U)
 
 
@@ -149,29 +149,29 @@ def split_infinite_loss(parts: Parts, *, add: int) -> InfiniteLossSplit:
     """Split off infinite loss: all of it for approximate parts, q times it for samples."""
     if not can_be_infinite(parts):
         return InfiniteLossSplit(parts, 0.0, 0.0, 1.0)
-    kept: list[tuple[LossLaw, int]] = []
-    least = most = good = 0.0  # logarithms of the mass that stays
+    laws: list[tuple[LossLaw, int]] = []
+    lowest = highest = good = 0.0  # logarithms of the mass that stays
     for law, times in parts:
         match law:
             case ApproximateLoss(epsilon, delta):
                 stays = times * _log_stays(as_float(delta))
-                least, most, good = least + stays, most + stays, good + stays
+                lowest, highest, good = lowest + stays, highest + stays, good + stays
                 if epsilon:
-                    kept.append((PureLoss(epsilon), times))
+                    laws.append((PureLoss(epsilon), times))
             case SampledLoss(q, inner) if can_be_infinite(inner):
                 within, rate = split_infinite_loss(plain(inner), add=add), as_float(q)
-                least += 0.0 if add else times * _log_stays(rate * within.least)
-                most += times * _log_stays(rate * within.most)
+                lowest += 0.0 if add else times * _log_stays(rate * within.least)
+                highest += times * _log_stays(rate * within.most)
                 good += times * (math.log(within.good) if within.good > 0 else -math.inf)
                 if within.rest:
-                    kept.append((SampledLoss(q, within.rest), times))
+                    laws.append((SampledLoss(q, within.rest), times))
             case _:
-                kept.append((law, times))
+                laws.append((law, times))
     slip = 64 * U
     return InfiniteLossSplit(
-        canonical(kept),
-        max(0.0, -math.expm1(least) * (1 - slip)),
-        -math.expm1(most) * (1 + slip),
+        canonical(laws),
+        max(0.0, -math.expm1(lowest) * (1 - slip)),
+        -math.expm1(highest) * (1 + slip),
         math.exp(good) * (1 - slip * (1 - good)) if good > -700 else 0.0,
     )
 

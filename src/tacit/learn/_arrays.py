@@ -25,12 +25,12 @@ def to_document(array: Any) -> dict[str, JSON]:
     >>> to_document(np.array([[1.0, 2.0]], dtype=np.float32))
     {'type': 'f4', 'shape': [1, 2], 'bytes': 'AACAPwAAAEA='}
     """
-    held = np.asarray(array)
-    name = f"{held.dtype.kind}{held.dtype.itemsize}"
+    stored = np.asarray(array)
+    name = f"{stored.dtype.kind}{stored.dtype.itemsize}"
     if name not in _TYPES:
-        raise TypeError(f"an array of {held.dtype} has no document")
-    little = np.ascontiguousarray(held, dtype=held.dtype.newbyteorder("<"))
-    return {"type": name, "shape": list(held.shape), "bytes": base64.b64encode(little.tobytes()).decode()}
+        raise TypeError(f"an array of {stored.dtype} has no document")
+    little = np.ascontiguousarray(stored, dtype=stored.dtype.newbyteorder("<"))
+    return {"type": name, "shape": list(stored.shape), "bytes": base64.b64encode(little.tobytes()).decode()}
 
 
 def from_document(document: Any) -> NDArray[Any]:
@@ -45,12 +45,12 @@ def from_document(document: Any) -> NDArray[Any]:
     if name not in _TYPES or not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
         raise ValueError("not an array")
     try:
-        held = base64.b64decode(document["bytes"], validate=True)
+        content = base64.b64decode(document["bytes"], validate=True)
     except (binascii.Error, TypeError):
         raise ValueError("not an array") from None
     kind = np.dtype(f"<{name}")
-    if len(held) != math.prod(shape) * kind.itemsize:
+    if len(content) != math.prod(shape) * kind.itemsize:
         raise ValueError("not an array")
-    if name == "b1" and held.strip(b"\0\1"):
+    if name == "b1" and content.strip(b"\0\1"):
         raise ValueError("not an array")
-    return np.frombuffer(held, dtype=kind).reshape(shape).astype(kind.newbyteorder("="))
+    return np.frombuffer(content, dtype=kind).reshape(shape).astype(kind.newbyteorder("="))

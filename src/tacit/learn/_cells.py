@@ -27,7 +27,7 @@ _ATTOSECONDS = {unit: seconds * 10**18 for unit, seconds in _SECONDS.items()}
 _ATTOSECONDS |= {"ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
 
 
-def cells(given: Any) -> Any:
+def cells(table: Any) -> Any:
     """Return nested lists as an array, read cell by cell; what already is an array stays as it is.
 
     NumPy gives all cells of a list one type: with one word in it every number becomes text, and a very long
@@ -38,15 +38,15 @@ def cells(given: Any) -> Any:
     >>> cells([[True, 2], [0.5, "x"]]).tolist()
     [[True, 2], [0.5, 'x']]
     """
-    if hasattr(given, "__array__") or hasattr(given, "shape"):
-        return given
+    if hasattr(table, "__array__") or hasattr(table, "shape"):
+        return table
     try:
-        return _typed(np.array(given, dtype=object))
+        return _typed(np.array(table, dtype=object))
     except ValueError:
         raise ValueError("the rows of a list must have the same length") from None
 
 
-def column_cells(given: Any) -> NDArray[Any]:
+def column_cells(column: Any) -> NDArray[Any]:
     """Return a column, such as owners, as an array; of a list each element is one cell, whatever it is.
 
     Examples
@@ -54,23 +54,23 @@ def column_cells(given: Any) -> NDArray[Any]:
     >>> column_cells([2**53 + 1, 0.5]).tolist(), column_cells([("ward", 1), "ana"]).shape
     ([9007199254740993, 0.5], (2,))
     """
-    if hasattr(given, "__array__"):
-        return np.asarray(given)
-    listed = list(given)
-    return _typed(np.fromiter(listed, dtype=object, count=len(listed)))
+    if hasattr(column, "__array__"):
+        return np.asarray(column)
+    entries = list(column)
+    return _typed(np.fromiter(entries, dtype=object, count=len(entries)))
 
 
-def _typed(held: NDArray[Any]) -> NDArray[Any]:
+def _typed(objects: NDArray[Any]) -> NDArray[Any]:
     """Return cells that are all Python's own floats, whole numbers or truth values in NumPy's type for them.
 
     Each cell stays exactly the same object, so whoever reads cell by cell sees no difference.
     """
-    own = [one.item() if isinstance(one, np.generic) else one for one in held.ravel().tolist()]
-    kinds = {type(one) for one in own}
-    small = kinds == {int} and all(abs(one) < 2**63 for one in own)
+    entries = [one.item() if isinstance(one, np.generic) else one for one in objects.ravel().tolist()]
+    kinds = {type(one) for one in entries}
+    small = kinds == {int} and all(abs(one) < 2**63 for one in entries)
     if small or kinds in ({float}, {bool}):
-        return np.asarray(own).reshape(held.shape)
-    return np.fromiter(own, dtype=object, count=len(own)).reshape(held.shape)
+        return np.asarray(entries).reshape(objects.shape)
+    return np.fromiter(entries, dtype=object, count=len(entries)).reshape(objects.shape)
 
 
 def cell_name(cell: Any) -> bytes:
@@ -160,7 +160,7 @@ def _written(cell: Any) -> bytes:
 _NUMBERS = frozenset("biuf")
 
 
-def stored_types(given: Any) -> tuple[np.dtype[Any], ...]:
+def stored_types(table: Any) -> tuple[np.dtype[Any], ...]:
     """Return the types in which an array or the columns of a table are stored; nothing for objects and lists.
 
     Examples
@@ -168,10 +168,10 @@ def stored_types(given: Any) -> tuple[np.dtype[Any], ...]:
     >>> stored_types(np.zeros(3, np.int8)), stored_types([0, 1])
     ((dtype('int8'),), ())
     """
-    held = [given.dtype] if hasattr(given, "dtype") else list(getattr(given, "dtypes", ()))
-    if hasattr(given, "detach"):
-        held = [given[:0].detach().cpu().numpy().dtype if "bfloat16" not in str(given.dtype) else None]
-    return tuple(one for one in held if isinstance(one, np.dtype) and one.kind != "O")
+    types = [table.dtype] if hasattr(table, "dtype") else list(getattr(table, "dtypes", ()))
+    if hasattr(table, "detach"):
+        types = [table[:0].detach().cpu().numpy().dtype if "bfloat16" not in str(table.dtype) else None]
+    return tuple(one for one in types if isinstance(one, np.dtype) and one.kind != "O")
 
 
 def refuse_unknown_labels(types: Sequence[np.dtype[Any]], classes: Sequence[Any], *, spelled: bool) -> None:
@@ -188,53 +188,56 @@ def refuse_unknown_labels(types: Sequence[np.dtype[Any]], classes: Sequence[Any]
     """
     if not types or any(_possible(kind, one, spelled=spelled) for kind in types for one in classes):
         return
-    shown = ", ".join(repr(one) for one in classes[:5]) + (" ..." if len(classes) > 5 else "")
+    examples = ", ".join(repr(one) for one in classes[:5]) + (" ..." if len(classes) > 5 else "")
     numbers = types[0].kind in _NUMBERS
     raise TacitError(
         "bad-parameter",
-        f"the labels are stored as {types[0]}, so none of them can be one of the classes {shown}",
+        f"the labels are stored as {types[0]}, so none of them can be one of the classes {examples}",
         why="an example with another label counts as zero, so the fit would cost budget and learn nothing",
         fix=Code("classes=[0, 1]" if numbers else 'classes=["healthy", "ill"]'),
     )
 
 
-def refuse_constant(what: str, types: Sequence[np.dtype[Any]], low: NDArray[Any], high: NDArray[Any]) -> None:
+def refuse_constant(
+    subject: str, types: Sequence[np.dtype[Any]], low: NDArray[Any], high: NDArray[Any]
+) -> None:
     """Refuse values of a type that holds no numbers, or of which none is within the declared bounds."""
-    for place, kind in enumerate(types):
-        pick = place if len(types) == len(low) else slice(None)
+    for index, kind in enumerate(types):
+        pick = index if len(types) == len(low) else slice(None)
         if kind.kind in "mMV":
             raise TacitError(
                 "bad-parameter",
-                f"{what} {'hold' if what.endswith('s') else 'holds'} values that are stored as {kind}, "
+                f"{subject} {'hold' if subject.endswith('s') else 'holds'} values that are stored as {kind}, "
                 "which are not numbers",
                 why="such values count as missing, so the fit would cost budget and learn nothing",
                 fix=Code('X.astype("int64")'),
             )
         if kind.kind not in "biu":
             continue
-        least, most = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
-        if bool(np.any((np.asarray(low)[pick] >= most) | (np.asarray(high)[pick] <= least))):
+        lowest, highest = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
+        if bool(np.any((np.asarray(low)[pick] >= highest) | (np.asarray(high)[pick] <= lowest))):
             raise TacitError(
                 "bad-parameter",
-                f"{what}: values of {kind} lie between {least} and {most}, outside the declared bounds",
+                f"{subject}: values of {kind} lie between {lowest} and {highest}, "
+                "outside the declared bounds",
                 why="all of them would count as the same bound: the fit would cost budget and learn nothing",
-                fix=Code(f"bounds=({least}, {most})"),
+                fix=Code(f"bounds=({lowest}, {highest})"),
             )
 
 
-def _possible(kind: np.dtype[Any], one: Any, *, spelled: bool) -> bool:
+def _possible(kind: np.dtype[Any], label: Any, *, spelled: bool) -> bool:
     """Return whether a value of a stored type can equal a class."""
-    if not isinstance(one, bool | int | float | str):
+    if not isinstance(label, bool | int | float | str):
         return True  # an object of the user's own, of which nothing is known
     if kind.kind == "U":
-        return isinstance(one, str) or spelled
-    if kind.kind not in _NUMBERS or (isinstance(one, str) and not spelled):
+        return isinstance(label, str) or spelled
+    if kind.kind not in _NUMBERS or (isinstance(label, str) and not spelled):
         return False
     try:
-        number = float(one)
+        number = float(label)
     except ValueError:
         return False
     if kind.kind == "f":
         return not np.isnan(number)
-    least, most = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
-    return number == np.floor(number) and least <= number <= most
+    lowest, highest = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    return number == np.floor(number) and lowest <= number <= highest

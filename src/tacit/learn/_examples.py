@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
 
 
-def plain_array(held: Any) -> Any:
+def plain_array(table: Any) -> Any:
     """Return a table or a column of pandas as an array; anything else comes back as it is.
 
     Nullable columns become floats or objects whether a value is missing or not: the type is read before a
@@ -42,21 +42,21 @@ def plain_array(held: Any) -> Any:
     >>> plain_array([1, 2])
     [1, 2]
     """
-    if not hasattr(held, "iloc"):
-        return held
-    types = [held.dtype] if hasattr(held, "dtype") else list(held.dtypes)
+    if not hasattr(table, "iloc"):
+        return table
+    types = [table.dtype] if hasattr(table, "dtype") else list(table.dtypes)
     if all(isinstance(one, np.dtype) for one in types):
-        return held.to_numpy()
+        return table.to_numpy()
     if all(one.kind in "biuf" for one in types):
-        return held.to_numpy(dtype=np.float64, na_value=np.nan)
-    return held.to_numpy(dtype=object)
+        return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return table.to_numpy(dtype=object)
 
 
-def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
-    """Return an array (units x most) of places of examples, padded with -1 at the end.
+def unit_rows(examples: int, owners: Any, per_unit: int) -> NDArray[np.int64]:
+    """Return an array (units x per_unit) of places of examples, padded with -1 at the end.
 
-    Where a unit has more than ``most`` examples, those with the smallest keyed hash of their place among the
-    unit's own examples count: a function of this unit's examples and of a secret, whoever else is there.
+    Where a unit has more than ``per_unit`` examples, those with the smallest keyed hash of their place among
+    the unit's own examples count: a function of this unit's examples and of a secret, whoever else is there.
 
     Examples
     --------
@@ -66,25 +66,27 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
     [[0, 2], [1, -1]]
     """
     if owners is None:
-        rows = np.full((examples, most), -1, dtype=np.int64)
+        rows = np.full((examples, per_unit), -1, dtype=np.int64)
         rows[:, 0] = np.arange(examples)
         return rows
     code = _codes(np.asarray(owners))
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0]) if examples else np.zeros(0, np.int64)
     sizes = np.diff(np.r_[starts, examples])
-    rows = np.full((len(starts), most), -1, dtype=np.int64)
-    small = sizes <= most
+    rows = np.full((len(starts), per_unit), -1, dtype=np.int64)
+    small = sizes <= per_unit
     for width in np.unique(sizes[small]):
         chosen = np.flatnonzero(sizes == width)
         rows[chosen, :width] = order[starts[chosen, None] + np.arange(width)]
     secret = str(ranking_secret()).encode()
     for unit in np.flatnonzero(~small):
-        own = order[starts[unit] : starts[unit] + sizes[unit]]
-        name = cell_name(np.asarray(owners)[own[0]])
-        keys = [hashlib.sha256(secret + b"|%d|" % place + name).digest() for place in range(len(own))]
-        kept = sorted(sorted(range(len(own)), key=keys.__getitem__)[:most])
-        rows[unit] = own[kept]
+        unit_examples = order[starts[unit] : starts[unit] + sizes[unit]]
+        name = cell_name(np.asarray(owners)[unit_examples[0]])
+        keys = [
+            hashlib.sha256(secret + b"|%d|" % place + name).digest() for place in range(len(unit_examples))
+        ]
+        counting = sorted(sorted(range(len(unit_examples)), key=keys.__getitem__)[:per_unit])
+        rows[unit] = unit_examples[counting]
     return rows
 
 
@@ -93,8 +95,8 @@ def _codes(owners: NDArray[Any]) -> NDArray[np.int64]:
     if owners.dtype.kind in "biufUS":
         return np.asarray(np.unique(owners, return_inverse=True)[1], np.int64)
     numbers: dict[bytes, int] = {}
-    found = (numbers.setdefault(cell_name(one), len(numbers)) for one in owners)
-    return np.fromiter(found, np.int64, count=len(owners))
+    codes = (numbers.setdefault(cell_name(one), len(numbers)) for one in owners)
+    return np.fromiter(codes, np.int64, count=len(owners))
 
 
 def unit_names(arrays: Sequence[Any], owners: Any, rows: NDArray[np.int64]) -> list[bytes]:
@@ -108,16 +110,18 @@ def unit_names(arrays: Sequence[Any], owners: Any, rows: NDArray[np.int64]) -> l
     """
     if owners is not None:
         return [cell_name(np.asarray(owners)[place]) for place in rows[:, 0]]
-    held = [_as_array(one) for one in arrays]
-    return [hashlib.sha256(b"|".join(one[place].tobytes() for one in held)).digest() for place in rows[:, 0]]
+    columns = [_as_array(one) for one in arrays]
+    return [
+        hashlib.sha256(b"|".join(one[place].tobytes() for one in columns)).digest() for place in rows[:, 0]
+    ]
 
 
-def _as_array(one: Any) -> NDArray[Any]:
+def _as_array(array: Any) -> NDArray[Any]:
     """Return a NumPy array; NumPy has no bfloat16, so short floats of PyTorch become longer ones."""
-    if hasattr(one, "detach"):
-        one = one.detach().cpu()
-        one = one.float() if one.is_floating_point() and one.element_size() < 4 else one
-    return np.ascontiguousarray(one)
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+        array = array.float() if array.is_floating_point() and array.element_size() < 4 else array
+    return np.ascontiguousarray(array)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,13 +229,13 @@ def examples(
         )
     types = tuple(stored_types(one) for one in arrays)
     arrays = tuple(cells(plain_array(one)) for one in arrays)
-    named = None if owners is None else column_cells(owners)
-    if named is not None and named.ndim != 1:
+    owner_names = None if owners is None else column_cells(owners)
+    if owner_names is not None and owner_names.ndim != 1:
         raise bad_parameter(
-            "owners", "one column, with an owner for each example", f"{named.ndim} axes",
+            "owners", "one column, with an owner for each example", f"{owner_names.ndim} axes",
             fix=Code('owners=table["patient_id"]'),
         )  # fmt: skip
-    lengths = {len(one) for one in (*arrays, *(() if named is None else (named,)))}
+    lengths = {len(one) for one in (*arrays, *(() if owner_names is None else (owner_names,)))}
     if not arrays or len(lengths) != 1:
         raise TacitError(
             "bad-parameter",
@@ -240,15 +244,15 @@ def examples(
             fix=Say("pass features and targets of the same length"),
         )
     books = open_books(ledger, identity.name, (list(arrays), owners))
-    made = Examples(
+    dataset = Examples(
         identity,
         books,
         count("size", size, zero=False),
         count("per_unit", per_unit, zero=False),
         arrays,
-        named,
+        owner_names,
         types,
     )
     with fixes_of("tc.learn.examples"):
         open_account(identity, budget, books, parent=parent)
-    return made
+    return dataset

@@ -111,13 +111,13 @@ class BoostingSteps:
     def update(self, noisy: Any) -> None:
         """Move the shape of the step's feature; keep it from the second half of the passes on."""
         j, features = self.step % len(self.counts), len(self.counts)
-        moved = self.rates.move(np.asarray(noisy, np.float64) / GRID, self.counts[j])
-        moves = np.clip(np.rint(moved * FINE), -MOST * FINE, MOST * FINE).astype(np.int64)
+        move = self.rates.move(np.asarray(noisy, np.float64) / GRID, self.counts[j])
+        moves = np.clip(np.rint(move * FINE), -MOST * FINE, MOST * FINE).astype(np.int64)
         self._shapes[j] += moves
         self._scores += moves[self.places[:, j]]
-        first = self.rates.passes // 2
-        if self.step // features >= first:
-            self._kept[j] += self._shapes[j] / (self.rates.passes - first)
+        averaged_from = self.rates.passes // 2
+        if self.step // features >= averaged_from:
+            self._kept[j] += self._shapes[j] / (self.rates.passes - averaged_from)
         self.step += 1
 
     def result(self) -> Any:
@@ -135,7 +135,7 @@ def boosting_steps(
     classes: NDArray[Any],
     passes: int,
     rate: float,
-    said: Mapping[str, JSON],
+    document: Mapping[str, JSON],
 ) -> FitSteps[PlacesWithClasses]:
     """Return the steps of boosting: counts of all bins, then passes over all features, one after the other.
 
@@ -143,11 +143,13 @@ def boosting_steps(
     at most the root of (features + 1). In a step it is in one bin, with a residual between -1 and 1.
     """
     features = len(bins.features)
-    counted = Fraction(math.isqrt((features + 1) * 4**20) + 1, 2**20) * data.per_unit
-    counting = RoundedGaussian(sigma=share_of_noise(noise, _COUNTS, counted), sensitivity=counted)
-    steps, moved = passes * features, GRID * data.per_unit
-    sigma = math.ceil(share_of_noise(noise, (1 - _COUNTS) / steps, moved))
-    stepping = SampledSteps(sigma=sigma, sensitivity=moved, rate=1, steps=steps)
+    count_sensitivity = Fraction(math.isqrt((features + 1) * 4**20) + 1, 2**20) * data.per_unit
+    counting = RoundedGaussian(
+        sigma=share_of_noise(noise, _COUNTS, count_sensitivity), sensitivity=count_sensitivity
+    )
+    steps, sensitivity = passes * features, GRID * data.per_unit
+    sigma = math.ceil(share_of_noise(noise, (1 - _COUNTS) / steps, sensitivity))
+    stepping = SampledSteps(sigma=sigma, sensitivity=sensitivity, rate=1, steps=steps)
     rates = BoostingRates(passes, rate, sigma / GRID)
 
     def load() -> PlacesWithClasses:
@@ -155,26 +157,26 @@ def boosting_steps(
         codes = whole_classes(targets, classes)
         return bins.places(rows[codes >= 0]), codes[codes >= 0]
 
-    def residuals(held: PlacesWithClasses, noisy: Sequence[Any]) -> BoostingSteps:
+    def residuals(places: PlacesWithClasses, noisy: Sequence[Any]) -> BoostingSteps:
         counts, intercept = read_counts(noisy[0], bins.sizes)
-        return BoostingSteps(*held, rates, counts, round(intercept * FINE))
+        return BoostingSteps(*places, rates, counts, round(intercept * FINE))
 
     def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         counts, intercept = read_counts(noisy[0], bins.sizes)
-        wide = NormalDist().inv_cdf((1 + float(confidence)) / 2)
+        quantile = NormalDist().inv_cdf((1 + float(confidence)) / 2)
         values, errors, shares, score = [], [], [], intercept
-        for held, raw in zip(counts, noisy[1], strict=True):
-            share = np.maximum(held, 0)
-            share = share / share.sum() if share.sum() > 0 else np.full(len(held), 1 / len(held))
+        for rows, raw in zip(counts, noisy[1], strict=True):
+            share = np.maximum(rows, 0)
+            share = share / share.sum() if share.sum() > 0 else np.full(len(rows), 1 / len(rows))
             middle = float(np.asarray(raw) @ share)
             score += middle
             values.append(np.asarray(raw) - middle)
-            errors.append(wide * noise_spread(rates, values[-1], held, float(counting.sigma)))
+            errors.append(quantile * noise_spread(rates, values[-1], rows, float(counting.sigma)))
             shares.append(share)
-        named = {"values": values, "error": errors, "share": shares}
+        arrays = {"values": values, "error": errors, "share": shares}
         return {
             "intercept": np.asarray(score),
-            **{name: np.concatenate(parts) for name, parts in named.items()},
+            **{name: np.concatenate(parts) for name, parts in arrays.items()},
         }
 
     return FitSteps(
@@ -182,11 +184,13 @@ def boosting_steps(
             "features": features, "names": [name for name, _ in bins.features],
             "cuts": [list(cuts) for _, cuts in bins.features], "classes": classes.tolist(),
             "passes": passes, "learning_rate": rate, "per_unit": data.per_unit,
-            **said,
+            **document,
         },
         load=load,
         steps=(
-            Step(counting, lambda held, _: bin_counts(*held, bins.sizes), {"statistic": "rows in each bin"}),
+            Step(
+                counting, lambda places, _: bin_counts(*places, bins.sizes), {"statistic": "rows in each bin"}
+            ),
             Step(stepping, residuals, {"statistic": "sums of residuals in each bin"}),
         ),
         reading=reading,
@@ -220,14 +224,16 @@ def noise_spread(
     its noise; that later steps take a part of it back is not used, because features that go together take
     back less. The noisy counts, of deviation ``sigma``, move the mean over all rows as well.
     """
-    held = np.maximum(counts, 0)
-    total = max(float(held.sum()), 1.0)
-    share = held / total
-    first = rates.passes // 2
-    kept = np.minimum(rates.passes - np.arange(rates.passes), rates.passes - first) / (rates.passes - first)
-    own = (4 * rates.rate * rates.noise / (held + 2 * rates.noise)) ** 2 * float((kept**2).sum())
-    middle = float((share**2 * own).sum()) + float((values**2).sum()) * (sigma / total) ** 2
-    return np.asarray(np.sqrt(own * (1 - 2 * share) + middle))
+    rows = np.maximum(counts, 0)
+    total = max(float(rows.sum()), 1.0)
+    share = rows / total
+    averaged_from = rates.passes // 2
+    weights = np.minimum(rates.passes - np.arange(rates.passes), rates.passes - averaged_from) / (
+        rates.passes - averaged_from
+    )
+    variance = (4 * rates.rate * rates.noise / (rows + 2 * rates.noise)) ** 2 * float((weights**2).sum())
+    middle = float((share**2 * variance).sum()) + float((values**2).sum()) * (sigma / total) ** 2
+    return np.asarray(np.sqrt(variance * (1 - 2 * share) + middle))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -299,19 +305,21 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
         names = self._names(features)
         bins = FeatureBins.declared(names, self.bounds, count("bins", self.bins), self.cuts, self.categories)
         rate = float(Share().read("learning_rate", self.learning_rate))
-        said = {
+        document = {
             "categories": {
                 name: list(words) for name, words in read_categories(self.categories, names).items()
             }
         }
         passes = count("passes", self.passes, zero=False)
-        return boosting_steps(data, noise, bins, labels, passes, rate, said)
+        return boosting_steps(data, noise, bins, labels, passes, rate, document)
 
     def _names(self, features: int) -> list[str]:
         """Return the names of the features: those given, those of the columns, or numbers."""
-        given = getattr(self, "feature_names_in_", None) if self.names is None else self.names
+        declared = getattr(self, "feature_names_in_", None) if self.names is None else self.names
         names = (
-            [f"feature {j + 1}" for j in range(features)] if given is None else [str(one) for one in given]
+            [f"feature {j + 1}" for j in range(features)]
+            if declared is None
+            else [str(one) for one in declared]
         )
         return Listed("names", "None", least=features, most=features, different=True).read("names", names)
 
@@ -324,8 +332,8 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the log odds of the second class."""
-        held = as_numbers(self._seen(X))
-        return self.shapes_.decision_function(held)
+        features = as_numbers(self._seen(X))
+        return self.shapes_.decision_function(features)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class."""

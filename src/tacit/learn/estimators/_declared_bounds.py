@@ -46,8 +46,8 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
             bounds, features, f"bounds must be two numbers, or two lists of {features} numbers"
         ) from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        what = "bounds must be finite, and each lower bound must be below its upper bound"
-        raise _in_lists(bounds, features, what)
+        refusal = "bounds must be finite, and each lower bound must be below its upper bound"
+        raise _in_lists(bounds, features, refusal)
     tuples = isinstance(bounds, list | tuple) and all(isinstance(one, tuple) for one in bounds)
     if features == 2 and tuples and _as_pairs(bounds, features) is not None and high[0] != low[1]:
         raise _in_lists(bounds, features, "two pairs of bounds for two features can be read in two ways")
@@ -56,7 +56,7 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
     return low.copy(), high.copy()
 
 
-def declared_classes(classes: Any, most: int | None = None, why: str = "") -> list[Any]:
+def declared_classes(classes: Any, max_classes: int | None = None, why: str = "") -> list[Any]:
     """Read the declared classes, at least two, each once; labels are never read to find them.
 
     Examples
@@ -65,11 +65,11 @@ def declared_classes(classes: Any, most: int | None = None, why: str = "") -> li
     ['ill', 'healthy']
     """
     why = why or "which labels occur in the data is not public, so they are declared and never read"
-    known = Listed("classes", '["healthy", "ill"]', least=2, most=most, different=True, why=why)
-    return known.read("classes", [] if classes is None else classes)
+    parameter = Listed("classes", '["healthy", "ill"]', least=2, most=max_classes, different=True, why=why)
+    return parameter.read("classes", [] if classes is None else classes)
 
 
-def refuse_wide(features: int, most: int) -> None:
+def refuse_wide(features: int, max_features: int) -> None:
     """Refuse a table with more features than an estimator can keep exact.
 
     Examples
@@ -80,9 +80,9 @@ def refuse_wide(features: int, most: int) -> None:
       fix: X[:, :10]
       code: bad-parameter
     """
-    if features > most:
-        must_be = f"a table with at most {most:,} features"
-        raise bad_parameter("X", must_be, features, fix=Code(f"X[:, :{most}]"))
+    if features > max_features:
+        must_be = f"a table with at most {max_features:,} features"
+        raise bad_parameter("X", must_be, features, fix=Code(f"X[:, :{max_features}]"))
 
 
 def _as_pairs(bounds: Any, features: int) -> NDArray[np.float64] | None:
@@ -91,22 +91,22 @@ def _as_pairs(bounds: Any, features: int) -> NDArray[np.float64] | None:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    whole = pairs.shape == (features, 2) and np.isfinite(pairs).all()
-    return pairs if whole and (pairs[:, 0] < pairs[:, 1]).all() else None
+    complete = pairs.shape == (features, 2) and np.isfinite(pairs).all()
+    return pairs if complete and (pairs[:, 0] < pairs[:, 1]).all() else None
 
 
-def _in_lists(bounds: Any, features: int, what: str) -> TacitError:
+def _in_lists(bounds: Any, features: int, sentence: str) -> TacitError:
     """Refuse bounds; if they are pairs, one for each feature, show them as the two lists that are read."""
     pairs = _as_pairs(bounds, features)
-    shown = "([0, 18], [1, 99])"
+    example = "([0, 18], [1, 99])"
     if pairs is not None and features <= _SHOWN:
         low, high = ([int(x) if x == int(x) else x for x in one.tolist()] for one in pairs.T)
-        shown = f"({low}, {high})"
+        example = f"({low}, {high})"
     return TacitError(
         "bad-parameter",
-        what,
+        sentence,
         why="the first list holds the lowest value of each feature, the second list the highest",
-        fix=Code(f"bounds={shown}"),
+        fix=Code(f"bounds={example}"),
     )
 
 

@@ -153,9 +153,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         >>> model.from_release(release).transform([[0.0, 0.0]]).shape
         (1, 2)
         """
-        asked = clone(self)
-        data, digest = asked._declared(X, y, owners, priced=False)  # noqa: SLF001 - its own copy
-        return FIT.ask(data, estimator=asked, digest=digest)
+        copy = clone(self)
+        data, digest = copy._declared(X, y, owners, priced=False)  # noqa: SLF001 - its own copy
+        return FIT.ask(data, estimator=copy, digest=digest)
 
     def fit(self, X: Any, y: Any = None, *, owners: Any = None) -> Self:
         """Plan, charge, release, and take what was learned.
@@ -181,8 +181,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         release
             A release of an estimator of this kind.
         """
-        held: object = release.content
-        if not isinstance(held, FittedNumbers) or held.estimator != self.kind:
+        content: object = release.content
+        if not isinstance(content, FittedNumbers) or content.estimator != self.kind:
             raise bad_parameter(
                 "release",
                 f"a release of {self.kind}",
@@ -202,9 +202,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if getattr(self, "bounds", None) is not None:
             low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         refuse_constant("the features", features, low, high)
-        held, target = getattr(self, "classes", None), self._score_bounds()
-        if labels and held is not None:
-            refuse_unknown_labels(labels[0], list(held), spelled=True)
+        classes, target = getattr(self, "classes", None), self._score_bounds()
+        if labels and classes is not None:
+            refuse_unknown_labels(labels[0], list(classes), spelled=True)
         elif labels and target is not None:
             refuse_constant("the target", labels[0], *(np.array([one]) for one in target))
         return steps
@@ -246,12 +246,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         needs_names(self)
         arrays = (features,) if target is None else (features, target)
         ledger = open_for_fit(self.ledger)
-        made = examples(
+        dataset = examples(
             *arrays, unit=Unit.row() if self.unit == "row" else self.unit, size=self.size, budget=self.budget,  # type: ignore[arg-type]
             owners=owners, per_unit=self.per_unit, name=self.dataset, version=self.version, ledger=ledger,  # type: ignore[arg-type]
         )  # fmt: skip
-        made = replace(made, _types=types)
-        return made, data_digest(ledger, *arrays, *(() if owners is None else (owners,)))
+        dataset = replace(dataset, _types=types)
+        return dataset, data_digest(ledger, *arrays, *(() if owners is None else (owners,)))
 
     @np.errstate(all="ignore")  # a warning would say something about one value
     def _seen(self, X: Any) -> NDArray[Any]:

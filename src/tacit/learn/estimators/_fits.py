@@ -60,8 +60,8 @@ def read_delta(delta: object, size: int) -> Fraction:
         f"Gaussian noise needs a delta; above 1 / {size:,}, which is 1 / size, a release that shows all data "
         "of one unit would keep the promise"
     )
-    own = RealNumber(above=0, most=Fraction(1, size), why=why, instead=_small_delta(size))
-    return own.read("delta", 0 if delta is None else delta)
+    parameter = RealNumber(above=0, most=Fraction(1, size), why=why, instead=_small_delta(size))
+    return parameter.read("delta", 0 if delta is None else delta)
 
 
 def _small_delta(units: int) -> float:
@@ -87,8 +87,8 @@ def _calibrated(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def smallest_noise(cost: Callable[[float], Cost], epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the least noise multiplier whose cost keeps the promise, as a short fraction, rounded up."""
-    found = calibrate(cost, Budget(epsilon=epsilon, delta=delta))
-    return Fraction(math.ceil(Fraction(found) * _FINE) + 1, _FINE)
+    multiplier = calibrate(cost, Budget(epsilon=epsilon, delta=delta))
+    return Fraction(math.ceil(Fraction(multiplier) * _FINE) + 1, _FINE)
 
 
 def share_of_noise(noise: Fraction, share: Fraction | float, sensitivity: Fraction | int = 1) -> Fraction:
@@ -103,8 +103,8 @@ def share_of_noise(noise: Fraction, share: Fraction | float, sensitivity: Fracti
     Fraction(40, 1)
     """
     exact = (Fraction(noise) * Fraction(sensitivity)) ** 2 / Fraction(share) * _FINE**2
-    whole = math.isqrt(math.ceil(exact))
-    return Fraction(whole if whole * whole >= exact else whole + 1, _FINE)
+    root = math.isqrt(math.ceil(exact))
+    return Fraction(root if root * root >= exact else root + 1, _FINE)
 
 
 D = TypeVar("D")
@@ -165,10 +165,12 @@ class FitSteps(Generic[D]):
     @property
     def facts(self) -> list[tuple[str, str]]:
         """The settings, as lines of a plan."""
-        said = {name: one for name, one in self.settings.items() if name != "size" and one not in ([], {})}
+        settings = {
+            name: one for name, one in self.settings.items() if name != "size" and one not in ([], {})
+        }
         return [
             (name.replace("_", " "), _ranges(one) if name == "bounds" else _shortened(_shown(one)))
-            for name, one in said.items()
+            for name, one in settings.items()
         ]
 
 
@@ -183,20 +185,20 @@ def _ranges(bounds: object) -> str:
     return _shortened(_shown(bounds))
 
 
-def _shown(said: object) -> str:
+def _shown(setting: object) -> str:
     """Write a setting in words: lists without brackets, numbers with six digits."""
-    match said:
+    match setting:
         case bool():
-            return "yes" if said else "no"
+            return "yes" if setting else "no"
         case float():
-            return f"{said:.6g}"
+            return f"{setting:.6g}"
         case dict():
-            return "; ".join(f"{name}: {_shown(one)}" for name, one in said.items())
+            return "; ".join(f"{name}: {_shown(one)}" for name, one in setting.items())
         case [[*_], *_]:
-            return "; ".join(map(_shown, said))
+            return "; ".join(map(_shown, setting))
         case [*_]:
-            return ", ".join(map(_shown, said))
-    return str(said)
+            return ", ".join(map(_shown, setting))
+    return str(setting)
 
 
 def _shortened(text: str) -> str:

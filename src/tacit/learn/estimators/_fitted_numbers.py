@@ -93,14 +93,14 @@ class FittedNumbers(Content):
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
         """Yield the numbers of all arrays, and their texts, if some have texts."""
         for caption, column, has_numbers in (("numbers", "value", True), ("texts", "text", False)):
-            listed = {
+            tables = {
                 name: np.asarray(array)
                 for name, array in self.numbers.items()
                 if (np.asarray(array).dtype.kind in "biuf") == has_numbers
             }
             lines = [
                 (name, ", ".join(map(str, place)), value.item() if has_numbers else str(value))
-                for name, array in listed.items()
+                for name, array in tables.items()
                 for place, value in np.ndenumerate(array)
             ]
             if lines:
@@ -114,8 +114,10 @@ class FittedNumbers(Content):
     def _figure(self, name: str) -> Figure:
         lines = np.atleast_2d(self.numbers[name])
         lines = lines.reshape(-1, lines.shape[-1])
-        first = name == next(iter(self.numbers)) and {"low", "high"} <= set(self.numbers) and len(lines) == 1
-        low, high = (numbers(self.numbers[end]) for end in ("low", "high")) if first else ((), ())
+        with_intervals = (
+            name == next(iter(self.numbers)) and {"low", "high"} <= set(self.numbers) and len(lines) == 1
+        )
+        low, high = (numbers(self.numbers[end]) for end in ("low", "high")) if with_intervals else ((), ())
         places = range(lines.shape[-1])
         series = tuple(
             ChartSeries("points", places, numbers(line), low, high, colour=i) for i, line in enumerate(lines)
@@ -155,21 +157,21 @@ class FeatureBins:
         (('age', (30.0, 60.0)), ('sex', (0.5,)))
         """
         words = read_categories(categories, names)
-        listed = _by_name("cuts", cuts, names)
-        rest = [name for name in names if name not in words and name not in listed]
+        cuts_by_name = _by_name("cuts", cuts, names)
+        rest = [name for name in names if name not in words and name not in cuts_by_name]
         low, high = read_feature_bounds(bounds, len(names)) if rest else (None, None)
         if rest:
             Integer(2, _MAX_BINS, instead=16).read("bins", bins)
-        found: list[tuple[str, tuple[float, ...]]] = []
+        features: list[tuple[str, tuple[float, ...]]] = []
         for j, name in enumerate(names):
             if name in words:
-                own = tuple(k + 0.5 for k in range(len(words[name]) - 1))
-            elif name in listed:
-                own = _read_cuts(listed[name])
+                feature_cuts = tuple(k + 0.5 for k in range(len(words[name]) - 1))
+            elif name in cuts_by_name:
+                feature_cuts = _read_cuts(cuts_by_name[name])
             else:
-                own = tuple(float(low[j] + (high[j] - low[j]) * k / bins) for k in range(1, bins))  # type: ignore[index]
-            found.append((name, own))
-        return cls(tuple(found))
+                feature_cuts = tuple(float(low[j] + (high[j] - low[j]) * k / bins) for k in range(1, bins))  # type: ignore[index]
+            features.append((name, feature_cuts))
+        return cls(tuple(features))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -178,12 +180,12 @@ class FeatureBins:
 
     def places(self, features: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the bin of each value, one column for each feature."""
-        found = np.empty(features.shape, np.int64)
+        indices = np.empty(features.shape, np.int64)
         for j, (_, cuts) in enumerate(self.features):
             column = features[:, j]
-            found[:, j] = np.searchsorted(np.asarray(cuts), column, side="right")
-            found[np.isnan(column), j] = len(cuts) + 1
-        return found
+            indices[:, j] = np.searchsorted(np.asarray(cuts), column, side="right")
+            indices[np.isnan(column), j] = len(cuts) + 1
+        return indices
 
 
 def read_categories(categories: Any, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -199,25 +201,25 @@ def read_categories(categories: Any, names: Sequence[str]) -> dict[str, tuple[st
     }
 
 
-def _by_name(what: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+def _by_name(parameter: str, declared: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return lists by the name of their feature; they may be given so, or one for each feature in order."""
-    if given is None:
+    if declared is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(declared, Mapping):
         lists = Listed("lists, one for each feature", "[[30, 40], [0.5]]", least=len(names), most=len(names))
-        given = dict(zip(names, lists.read(what, given), strict=True))
-    return Mapped("lists by the names of features", _CUTS, names=tuple(names)).read(what, given)
+        declared = dict(zip(names, lists.read(parameter, declared), strict=True))
+    return Mapped("lists by the names of features", _CUTS, names=tuple(names)).read(parameter, declared)
 
 
-def _read_cuts(given: Any) -> tuple[float, ...]:
+def _read_cuts(declared: Any) -> tuple[float, ...]:
     """Read the cuts of one feature: finite, increasing numbers."""
     rising = Listed("finite numbers", "[30, 40, 50]", least=0, most=_MAX_BINS - 1, rising=True)
     try:
-        cuts = tuple(rising.read("cuts", [float(cut) for cut in given]))
+        cuts = tuple(rising.read("cuts", [float(cut) for cut in declared]))
     except (TypeError, ValueError):
         cuts = (math.nan,)
     if not np.isfinite(cuts).all():
-        raise bad_parameter("cuts", "lists of finite numbers", given, fix=Code(_CUTS))
+        raise bad_parameter("cuts", "lists of finite numbers", declared, fix=Code(_CUTS))
     return cuts
 
 
@@ -278,8 +280,8 @@ class ShapeFunctions(FittedNumbers):
 
     def __post_init__(self) -> None:
         bins = sum(len(cuts) + 2 for cuts in self._said("cuts"))
-        held = [self.numbers[name].shape for name in ("values", "error", "share")]
-        if self.numbers["intercept"].shape or set(held) != {(bins,)} or len(self.classes) != 2:
+        shapes = [self.numbers[name].shape for name in ("values", "error", "share")]
+        if self.numbers["intercept"].shape or set(shapes) != {(bins,)} or len(self.classes) != 2:
             raise ValueError("not shape functions")
         if any(one.words and len(one.words) != len(one.cuts) + 1 for one in self.shapes):
             raise ValueError("not shape functions")
@@ -303,21 +305,21 @@ class ShapeFunctions(FittedNumbers):
         words: dict[str, Any] = self._said("categories")
         names, cuts = self._said("names"), [tuple(float(x) for x in one) for one in self._said("cuts")]
         ends = np.cumsum([0, *(len(one) + 2 for one in cuts)]).tolist()
-        found = []
-        for name, own, (a, b) in zip(names, cuts, pairwise(ends), strict=True):
+        functions = []
+        for name, feature_cuts, (a, b) in zip(names, cuts, pairwise(ends), strict=True):
             parts = (self.numbers[kind][a:b].tolist() for kind in ("values", "error", "share"))
             values, error, share = (tuple(part) for part in parts)
-            known = tuple(str(word) for word in words.get(name, ()))
-            found.append(ShapeFunction(str(name), own, values, error, share, known))
-        return tuple(found)
+            categories = tuple(str(word) for word in words.get(name, ()))
+            functions.append(ShapeFunction(str(name), feature_cuts, values, error, share, categories))
+        return tuple(functions)
 
     def decision_function(self, features: Any) -> NDArray[np.float64]:
         """Return the log odds of the second class for each row of features."""
         table = np.asarray(features, np.float64)
-        places = FeatureBins(tuple((one.feature, one.cuts) for one in self.shapes)).places(table)
+        places = FeatureBins(tuple((shape.feature, shape.cuts) for shape in self.shapes)).places(table)
         score = np.full(len(table), self.intercept)
-        for j, one in enumerate(self.shapes):
-            score += np.asarray(one.values)[places[:, j]]
+        for j, shape in enumerate(self.shapes):
+            score += np.asarray(shape.values)[places[:, j]]
         return score
 
     def predict_proba(self, features: Any) -> NDArray[np.float64]:
@@ -327,7 +329,7 @@ class ShapeFunctions(FittedNumbers):
 
     def report(self) -> Report:
         """Return the features by importance, and where each adds and takes most."""
-        ordered = sorted(self.shapes, key=lambda one: -one.importance)
+        ordered = sorted(self.shapes, key=lambda shape: -shape.importance)
         rows = tuple(
             (one.feature, f"{one.importance:.2f}", _extreme(one, np.argmin), _extreme(one, np.argmax))
             for one in ordered
@@ -357,22 +359,22 @@ class ShapeFunctions(FittedNumbers):
         return shape_figures(self, what)
 
 
-def _extreme(one: ShapeFunction, pick: Any) -> str:
+def _extreme(shape: ShapeFunction, pick: Any) -> str:
     """Say which bin adds least or most, the bin for missing values aside."""
-    at = int(pick(one.values[:-1]))
-    return f"{one.labels[at]}: {one.values[at]:+.2f} +/- {one.error[at]:.2f}"
+    at = int(pick(shape.values[:-1]))
+    return f"{shape.labels[at]}: {shape.values[at]:+.2f} +/- {shape.error[at]:.2f}"
 
 
 _MAX_CHARTS = 9  # charts in one figure
 _WORDS = 8  # bins up to which each is named
 
 
-def shape_figures(model: ShapeFunctions, what: str | None) -> tuple[Figure, ...]:
+def shape_figures(model: ShapeFunctions, name: str | None) -> tuple[Figure, ...]:
     """Return the shapes of the most important features in one figure, or the shape of one feature."""
-    ordered = sorted(model.shapes, key=lambda one: -one.importance)
-    if what is None:
+    ordered = sorted(model.shapes, key=lambda shape: -shape.importance)
+    if name is None:
         return (_figure(model, *ordered[:_MAX_CHARTS]),)
-    return chosen(what, {one.feature: partial(_figure, model, one) for one in ordered})
+    return chosen(name, {one.feature: partial(_figure, model, one) for one in ordered})
 
 
 def _figure(model: ShapeFunctions, *shapes: ShapeFunction) -> Figure:
@@ -380,16 +382,16 @@ def _figure(model: ShapeFunctions, *shapes: ShapeFunction) -> Figure:
     return Figure("shapes", tuple(map(_chart, shapes)), (words,), across=min(3, len(shapes)))
 
 
-def _chart(one: ShapeFunction) -> Chart:
+def _chart(shape: ShapeFunction) -> Chart:
     """Return a step for each bin but the one of missing values, and the band around it."""
-    value, error = np.asarray(one.values[:-1]), np.asarray(one.error[:-1])
+    value, error = np.asarray(shape.values[:-1]), np.asarray(shape.error[:-1])
     edges = np.arange(len(value) + 1) - 0.5
-    if one.words or len(value) <= _WORDS:
-        ticks = [(float(i), str(label)) for i, label in enumerate(one.labels[:-1])]
+    if shape.words or len(value) <= _WORDS:
+        ticks = [(float(i), str(label)) for i, label in enumerate(shape.labels[:-1])]
     else:
-        every = math.ceil(len(one.cuts) / 6)
-        ticks = [(i + 0.5, f"{cut:g}") for i, cut in list(enumerate(one.cuts))[::every]]
+        every = math.ceil(len(shape.cuts) / 6)
+        ticks = [(i + 0.5, f"{cut:g}") for i, cut in list(enumerate(shape.cuts))[::every]]
     band = ((value - error).tolist(), (value + error).tolist())
     steps = ChartSeries("steps", edges.tolist(), value.tolist(), *band)
     zero = ChartSeries("across", (), (0.0,), colour=GREY)
-    return Chart((zero, steps), ChartAxis("", ticks=tuple(ticks)), ChartAxis(), one.feature)
+    return Chart((zero, steps), ChartAxis("", ticks=tuple(ticks)), ChartAxis(), shape.feature)

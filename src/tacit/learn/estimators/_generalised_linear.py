@@ -85,9 +85,9 @@ class ClassResiduals:
         below = np.minimum(np.floor((full.max(axis=1, keepdims=True) - full) * _TABLE_STEPS + 0.5), _LAST)
         weights = _falling_powers()[below.astype(np.int64)]
         share = (weights * RESIDUAL_STEPS) // weights.sum(axis=1, keepdims=True)
-        own = self.labels[places]
-        valid = own >= 0
-        share[np.flatnonzero(valid), own[valid]] -= RESIDUAL_STEPS
+        labels = self.labels[places]
+        valid = labels >= 0
+        share[np.flatnonzero(valid), labels[valid]] -= RESIDUAL_STEPS
         share[~valid] = 0
         return np.asarray(share if scores.shape[1] > 1 else share[:, 1:])
 
@@ -106,12 +106,12 @@ class CountResiduals:
 
     def residuals(self, scores: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the residuals."""
-        place = np.clip(np.floor(scores * _TABLE_STEPS + 0.5), -_LAST, _LAST).astype(np.int64)
-        expected = np.minimum(_powers()[place + _LAST], self.most * RESIDUAL_STEPS)
-        own = self.counts[places]
-        valid = np.isfinite(own)
-        whole = np.floor(np.clip(np.where(valid, own, 0.0), 0.0, self.most) * RESIDUAL_STEPS + 0.5)
-        return np.where(valid[:, None], expected - whole.astype(np.int64)[:, None], 0)
+        index = np.clip(np.floor(scores * _TABLE_STEPS + 0.5), -_LAST, _LAST).astype(np.int64)
+        expected = np.minimum(_powers()[index + _LAST], self.most * RESIDUAL_STEPS)
+        counts = self.counts[places]
+        valid = np.isfinite(counts)
+        clipped = np.floor(np.clip(np.where(valid, counts, 0.0), 0.0, self.most) * RESIDUAL_STEPS + 0.5)
+        return np.where(valid[:, None], expected - clipped.astype(np.int64)[:, None], 0)
 
 
 _LAST = _TABLE_REACH * _TABLE_STEPS
@@ -158,61 +158,65 @@ class UnitGradients:
     def sums(self, weights: NDArray[np.float64], sample: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum over the sampled units, outputs x features."""
         total = np.zeros(weights.shape, np.int64)
-        whole = np.rint(np.clip(weights, -_MOST_WEIGHT, _MOST_WEIGHT) * _WEIGHT_STEPS)
+        weight_steps = np.rint(np.clip(weights, -_MOST_WEIGHT, _MOST_WEIGHT) * _WEIGHT_STEPS)
         for start in range(0, len(sample), _BLOCK):
             units = self.rows[sample[start : start + _BLOCK]]
-            total += self._single(whole, units[:, 0]) if units.shape[1] == 1 else self._several(whole, units)
+            total += (
+                self._single(weight_steps, units[:, 0])
+                if units.shape[1] == 1
+                else self._several(weight_steps, units)
+            )
         return total
 
-    def _residuals(self, whole: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-        scores = (self.features[places] @ whole.T) / (FEATURE_STEPS * _WEIGHT_STEPS)
+    def _residuals(self, weight_steps: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+        scores = (self.features[places] @ weight_steps.T) / (FEATURE_STEPS * _WEIGHT_STEPS)
         return self.rule.residuals(scores, places)
 
-    def _single(self, whole: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _single(self, weight_steps: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Clip a product of residuals and features by its residuals alone, so that no product is formed."""
         features = self.features[places]
-        residuals = self._residuals(whole, places)
+        residuals = self._residuals(weight_steps, places)
         length = np.square(features).sum(axis=1).astype(np.int64)  # whole numbers below 2^53
         error = np.sqrt(np.square(residuals).sum(axis=1).astype(np.float64))
         reach = np.sqrt(length.astype(np.float64))
         free = CLIP_STEPS / (self.clip * RESIDUAL_STEPS * FEATURE_STEPS)
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.minimum(free, np.where(error * reach > 0, CLIP_STEPS / (error * reach), 0.0))
-        kept = np.trunc(residuals * factor[:, None]).astype(np.int64)
-        most = CLIP_STEPS**2 // np.maximum(length, 1)
-        kept[(length == 0) | (np.square(kept).sum(axis=1) > most)] = 0
-        return np.asarray(kept.T.astype(np.float64) @ features, dtype=np.float64).astype(np.int64)
+        shortened = np.trunc(residuals * factor[:, None]).astype(np.int64)
+        max_squared = CLIP_STEPS**2 // np.maximum(length, 1)
+        shortened[(length == 0) | (np.square(shortened).sum(axis=1) > max_squared)] = 0
+        return np.asarray(shortened.T.astype(np.float64) @ features, dtype=np.float64).astype(np.int64)
 
-    def _several(self, whole: NDArray[np.float64], units: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _several(self, weight_steps: NDArray[np.float64], units: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add up the gradients of each unit's examples, then clip; in smaller blocks, for memory."""
-        total = np.zeros(whole.shape, np.int64)
-        step = max(1, 2**22 // whole.size)
+        total = np.zeros(weight_steps.shape, np.int64)
+        step = max(1, 2**22 // weight_steps.size)
         for start in range(0, len(units), step):
-            own = np.zeros((len(units[start : start + step]), *whole.shape), np.int64)
+            gradients = np.zeros((len(units[start : start + step]), *weight_steps.shape), np.int64)
             for column in units[start : start + step].T:
-                there = np.flatnonzero(column >= 0)
-                residuals = self._residuals(whole, column[there])
-                features = self.features[column[there]].astype(np.int64)
-                own[there] += residuals[:, :, None] * features[:, None, :]
-            total += self._clipped(own).sum(axis=0)
+                present = np.flatnonzero(column >= 0)
+                residuals = self._residuals(weight_steps, column[present])
+                features = self.features[column[present]].astype(np.int64)
+                gradients[present] += residuals[:, :, None] * features[:, None, :]
+            total += self._clipped(gradients).sum(axis=0)
         return total
 
-    def _clipped(self, own: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _clipped(self, gradients: NDArray[np.int64]) -> NDArray[np.int64]:
         """Scale each gradient to at most the clip; a unit that would still exceed it counts as zero."""
         largest = self.rows.shape[1] * self.rule.largest * FEATURE_STEPS
         step = 2 ** max(0, largest.bit_length() - 22)
-        coarse = np.abs(own) // step + 1  # above the true size, so that the norm is too
+        coarse = np.abs(gradients) // step + 1  # above the true size, so that the norm is too
         norm = np.sqrt(np.square(coarse).sum(axis=(1, 2)).astype(np.float64)) * step
         free = CLIP_STEPS / (self.clip * RESIDUAL_STEPS * FEATURE_STEPS)
         factor = np.minimum(free, CLIP_STEPS / norm)
-        kept = np.trunc(own * factor[:, None, None]).astype(np.int64)
-        kept[~_fits(kept)] = 0
-        return np.asarray(kept)
+        shortened = np.trunc(gradients * factor[:, None, None]).astype(np.int64)
+        shortened[~_fits(shortened)] = 0
+        return np.asarray(shortened)
 
 
-def _fits(kept: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _fits(shortened: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether the squared norm of each unit is at most CLIP_STEPS squared, in exact whole numbers."""
-    high, low = np.abs(kept) >> 14, np.abs(kept) & (2**14 - 1)
+    high, low = np.abs(shortened) >> 14, np.abs(shortened) & (2**14 - 1)
     squares, mixed, rest = (one.sum(axis=(1, 2)) for one in (np.square(high), high * low, np.square(low)))
     small = squares <= CLIP_STEPS  # else the norm is too large, and the sum below could overflow
     total = np.where(small, squares, 0) * 2**28 + np.where(small, mixed, 0) * 2**15 + rest
@@ -271,20 +275,20 @@ class GradientDescent:
     @np.errstate(all="ignore")  # a descent that runs away
     def update(self, noisy: Any) -> None:
         """Move the weights by a noisy sum; whatever the settings, they stay finite."""
-        said = self.settings
-        mean = np.asarray(noisy, dtype=np.float64) * (said.clip / CLIP_STEPS / said.size)
-        self._speed = said.momentum * self._speed + mean + said.penalty * self._weights
-        self._weights = self._weights - said.learning_rate * self._speed
-        held = (np.nan_to_num(one) for one in (self._speed, self._weights))
-        self._speed, self._weights = (np.clip(one, -_FURTHEST, _FURTHEST) for one in held)
+        settings = self.settings
+        mean = np.asarray(noisy, dtype=np.float64) * (settings.clip / CLIP_STEPS / settings.size)
+        self._speed = settings.momentum * self._speed + mean + settings.penalty * self._weights
+        self._weights = self._weights - settings.learning_rate * self._speed
+        state = (np.nan_to_num(one) for one in (self._speed, self._weights))
+        self._speed, self._weights = (np.clip(one, -_FURTHEST, _FURTHEST) for one in state)
         self._step += 1
-        if 2 * self._step > said.steps:
-            self._mean = self._mean + self._weights / (said.steps - said.steps // 2)
+        if 2 * self._step > settings.steps:
+            self._mean = self._mean + self._weights / (settings.steps - settings.steps // 2)
 
     def result(self) -> list[list[float]]:
         """Return the mean of the weights over the second half of the steps."""
-        found: list[list[float]] = self._mean.tolist()
-        return found
+        weights: list[list[float]] = self._mean.tolist()
+        return weights
 
 
 #: With so many whole features, scores stay below 2^53 and are exact in any order.
@@ -324,27 +328,27 @@ def descent_steps(
     noise: Fraction,
     load: Callable[[], tuple[NDArray[np.float64], ResidualRule]],
     *,
-    said: Mapping[str, JSON],
+    document: Mapping[str, JSON],
 ) -> FitSteps[UnitGradients]:
     """Return the steps of a fit whose one mechanism takes all gradient steps, on all units each time."""
     sigma = math.ceil(share_of_noise(noise, Fraction(1, settings.steps), CLIP_STEPS))
     mechanism = SampledSteps(sigma=sigma, sensitivity=CLIP_STEPS, rate=1, steps=settings.steps)
 
     def gradients() -> UnitGradients:
-        whole, rule = load()
-        return UnitGradients(whole, rule, settings.clip, data.units())
+        features, rule = load()
+        return UnitGradients(features, rule, settings.clip, data.units())
 
     def reading(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
         del confidence  # a descent has no intervals
         return {"weights": np.asarray(noisy[0], dtype=np.float64)}
 
     return FitSteps(
-        {**asdict(settings), "per_unit": data.per_unit, **said},
+        {**asdict(settings), "per_unit": data.per_unit, **document},
         gradients,
         (
             Step(
                 mechanism,
-                lambda held, _: GradientDescent(settings, held),
+                lambda gradients, _: GradientDescent(settings, gradients),
                 {"statistic": "sums of clipped gradients"},
             ),
         ),
@@ -412,31 +416,31 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
         def load() -> tuple[NDArray[np.float64], ClassResiduals]:
             features, target = data._arrays  # noqa: SLF001 - the parts of a dataset
-            whole = whole_features(features, low, high, intercept=self.fit_intercept)
-            return whole, ClassResiduals(whole_classes(target, labels))
+            rows = whole_features(features, low, high, intercept=self.fit_intercept)
+            return rows, ClassResiduals(whole_classes(target, labels))
 
         return descent_steps(
             data, settings, noise, load,
-            said={"classes": labels.tolist(), "bounds": bounds_document(low, high),
+            document={"classes": labels.tolist(), "bounds": bounds_document(low, high),
                   "intercept": self.fit_intercept, "features": self.n_features_in_},
         )  # fmt: skip
 
     def _learned(self, fitted: FittedNumbers) -> None:
-        said = fitted.settings
-        self.classes_ = np.asarray(said["classes"])
-        self._low, self._high = read_feature_bounds(said["bounds"], self.n_features_in_)
+        settings = fitted.settings
+        self.classes_ = np.asarray(settings["classes"])
+        self._low, self._high = read_feature_bounds(settings["bounds"], self.n_features_in_)
         self._scaled = fitted.numbers["weights"]
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
         self.coef_ = self._scaled[:, : self.n_features_in_] / half
-        self._constant = self._scaled[:, -1] if said["intercept"] else np.zeros(len(self._scaled))
+        self._constant = self._scaled[:, -1] if settings["intercept"] else np.zeros(len(self._scaled))
         self.intercept_ = self._constant - self.coef_ @ middle
-        self.n_iter_ = int(said["steps"])
+        self.n_iter_ = int(settings["steps"])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each class; of two classes, the score of the second one."""
-        held = self._seen(X)
+        features = self._seen(X)
         weights = self._scaled[:, : self.n_features_in_]
-        scores = scaled_features(held, self._low, self._high) @ weights.T + self._constant
+        scores = scaled_features(features, self._low, self._high) @ weights.T + self._constant
         return np.asarray(scores if len(self.classes_) > 2 else scores[:, 0])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -526,18 +530,18 @@ class PoissonRegressor(PrivateRegressor):
     kind: ClassVar[str] = "Poisson regression"
 
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
-        most = self._read_most()
+        max_count = self._read_most()
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size, noise=noise)
 
         def load() -> tuple[NDArray[np.float64], CountResiduals]:
             features, target = data._arrays  # noqa: SLF001 - the parts of a dataset
-            whole = whole_features(features, low, high, intercept=self.fit_intercept)
-            return whole, CountResiduals(as_numbers(target).ravel(), most)
+            rows = whole_features(features, low, high, intercept=self.fit_intercept)
+            return rows, CountResiduals(as_numbers(target).ravel(), max_count)
 
         return descent_steps(
             data, settings, noise, load,
-            said={"most": most, "bounds": bounds_document(low, high),
+            document={"most": max_count, "bounds": bounds_document(low, high),
                   "intercept": bool(self.fit_intercept), "features": self.n_features_in_},
         )  # fmt: skip
 
@@ -550,18 +554,18 @@ class PoissonRegressor(PrivateRegressor):
         return 0.0, float(self._read_most())
 
     def _learned(self, fitted: FittedNumbers) -> None:
-        said, weights = fitted.settings, fitted.numbers["weights"][0]
-        self._low, self._high = read_feature_bounds(said["bounds"], self.n_features_in_)
-        self._most = int(said["most"])
+        settings, weights = fitted.settings, fitted.numbers["weights"][0]
+        self._low, self._high = read_feature_bounds(settings["bounds"], self.n_features_in_)
+        self._most = int(settings["most"])
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
         self.coef_ = weights[: self.n_features_in_] / half
-        self.intercept_ = float(weights[-1] if said["intercept"] else 0.0) - float(self.coef_ @ middle)
-        self.n_iter_ = int(said["steps"])
+        self.intercept_ = float(weights[-1] if settings["intercept"] else 0.0) - float(self.coef_ @ middle)
+        self.n_iter_ = int(settings["steps"])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the expected count of each example, at most ``most``."""
-        held = self._seen(X)
+        features = self._seen(X)
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
-        within = scaled_features(held, self._low, self._high) * half + middle
+        within = scaled_features(features, self._low, self._high) * half + middle
         scores = np.minimum(within @ self.coef_ + self.intercept_, 50.0)
         return np.asarray(np.minimum(np.exp(scores), self._most))

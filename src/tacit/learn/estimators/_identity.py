@@ -54,12 +54,12 @@ def check_shape(features: Any) -> None:
     Traceback (most recent call last):
     ValueError: X must have two axes, rows and features. Reshape your data.
     """
-    held = features if hasattr(features, "shape") else np.asarray(cells(features))
-    if len(held.shape) != 2:
+    table = features if hasattr(features, "shape") else np.asarray(cells(features))
+    if len(table.shape) != 2:
         raise ValueError("X must have two axes, rows and features. Reshape your data.")
-    if not held.shape[1]:
+    if not table.shape[1]:
         raise ValueError("X has 0 feature(s), while a minimum of 1 is required.")
-    if getattr(getattr(held, "dtype", None), "kind", "") == "c":
+    if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported")
 
 
@@ -71,18 +71,18 @@ def one_column(target: Any) -> NDArray[Any]:
     >>> one_column([1, 0]).tolist()
     [1, 0]
     """
-    held = np.asarray(cells(target))
-    if held.ndim == 2 and held.shape[1] == 1:
+    column = np.asarray(cells(target))
+    if column.ndim == 2 and column.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
-        said = "A column-vector y was passed when a 1d array was expected."
-        warnings.warn(said, DataConversionWarning, stacklevel=5)
-        held = held[:, 0]
-    if held.ndim != 1:
+        warning = "A column-vector y was passed when a 1d array was expected."
+        warnings.warn(warning, DataConversionWarning, stacklevel=5)
+        column = column[:, 0]
+    if column.ndim != 1:
         raise ValueError("y must have one axis, a value for each row")
-    if held.dtype.kind == "c":
+    if column.dtype.kind == "c":
         raise ValueError("Complex data not supported")
-    return held
+    return column
 
 
 #: The ledger in memory of this process, by the process that made it.
@@ -116,17 +116,17 @@ def open_for_fit(where: object) -> Ledger:
 
 def _own_memory() -> Ledger:
     """Return this process's ledger in memory; refuse it to a process that another one started."""
-    own = os.getpid()
-    if own not in _memory and (_memory or multiprocessing.parent_process() is not None):
+    process = os.getpid()
+    if process not in _memory and (_memory or multiprocessing.parent_process() is not None):
         raise TacitError(
             "not-allowed",
             "an estimator without a ledger file was fitted in a second process",
             why="a ledger in memory belongs to one process; charges in another one would not reach it",
             fix=Either(Set(ledger="study.ledger"), Code("n_jobs=1")),
         )
-    if own not in _memory:
-        _memory[own] = Ledger.memory()
-    return _memory[own]
+    if process not in _memory:
+        _memory[process] = Ledger.memory()
+    return _memory[process]
 
 
 def data_digest(ledger: Ledger, *arrays: Any) -> str:
@@ -141,11 +141,11 @@ def data_digest(ledger: Ledger, *arrays: Any) -> str:
     False
     """
     parts: list[bytes] = []
-    for one in arrays:
-        held = column_cells(one)
-        plain = held.dtype.kind != "O"
-        body = np.ascontiguousarray(held).tobytes() if plain else written_cells(held.tolist())
-        head = f"{held.dtype.str if plain else 'O'}{held.shape}{len(body)};".encode()
+    for array in arrays:
+        column = column_cells(array)
+        plain = column.dtype.kind != "O"
+        body = np.ascontiguousarray(column).tobytes() if plain else written_cells(column.tolist())
+        head = f"{column.dtype.str if plain else 'O'}{column.shape}{len(body)};".encode()
         parts += [head, body]
     return ledger.keyed_digest("fits", b"".join(parts))
 
@@ -157,13 +157,13 @@ def private_parts(estimator: Any) -> list[Any]:
     if isinstance(estimator, PrivateEstimator):
         return [estimator]
     inner = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
-    found = {id(one): one for one in inner if isinstance(one, PrivateEstimator)}
-    if not found:
+    parts = {id(one): one for one in inner if isinstance(one, PrivateEstimator)}
+    if not parts:
         raise bad_parameter(
             "estimator", "one that contains a private estimator", estimator,
             fix=Code("tc.learn.LogisticRegression(...)"),
         )  # fmt: skip
-    return list(found.values())
+    return list(parts.values())
 
 
 def refuse_hidden_fits() -> None:

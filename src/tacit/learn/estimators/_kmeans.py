@@ -61,7 +61,7 @@ def weighted_kmeans(
     ([0.5, 10.5], 0.5)
     """
     draw = np.random.default_rng(20261116)
-    best, least = points[:1].repeat(clusters, axis=0), np.inf
+    best, best_error = points[:1].repeat(clusters, axis=0), np.inf
     for _ in range(_RESTARTS):
         centres = _spread_start(points, weights, clusters, draw)
         for _ in range(_LLOYD_MOVES):
@@ -69,19 +69,19 @@ def weighted_kmeans(
             sums = np.zeros_like(centres)
             np.add.at(sums, nearest, points * weights[:, None])
             total = np.bincount(nearest, weights, clusters)
-            moved = np.where(total[:, None] > 0, sums / np.maximum(total, 1e-300)[:, None], centres)
-            if np.array_equal(moved, centres):
+            new_centres = np.where(total[:, None] > 0, sums / np.maximum(total, 1e-300)[:, None], centres)
+            if np.array_equal(new_centres, centres):
                 break
-            centres = moved
+            centres = new_centres
         error = float((_squared(points, centres).min(axis=1) * weights).sum())
-        if error < least:
-            best, least = centres, error
-    return best, float(np.sqrt(max(least, 0.0) / weights.sum()))
+        if error < best_error:
+            best, best_error = centres, error
+    return best, float(np.sqrt(max(best_error, 0.0) / weights.sum()))
 
 
 def _squared(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
-    return found
+    distances: NDArray[np.float64] = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+    return distances
 
 
 def _spread_start(
@@ -144,11 +144,11 @@ class TreeSteps:
         nodes, towards = 2**self.level, directions(self.level, self.rows.shape[1])
         size = np.ceil(np.sqrt((towards**2).sum(axis=1).astype(np.float64))).astype(np.int64) + 1
         inside = self.node >= 0
-        place = np.where(inside, self.node, 0)
-        along = np.einsum("ij,ij->i", self.rows, towards[place])
-        self._along = np.sign(along) * (np.abs(along) // size[place])
-        held = np.stack([np.full(len(place), COUNTED["splits"]), self._along], axis=1)
-        return sums_by(place[inside], held[inside], nodes)
+        node = np.where(inside, self.node, 0)
+        along = np.einsum("ij,ij->i", self.rows, towards[node])
+        self._along = np.sign(along) * (np.abs(along) // size[node])
+        columns = np.stack([np.full(len(node), COUNTED["splits"]), self._along], axis=1)
+        return sums_by(node[inside], columns[inside], nodes)
 
     def update(self, noisy: Any) -> None:
         """Split each node at its noisy mean, or drop it."""
@@ -156,9 +156,9 @@ class TreeSteps:
         dropped = counts < 2 * self.noise if self.level else np.zeros(1, bool)
         mean = sums / np.maximum(counts, COUNTED["splits"]) * COUNTED["splits"]
         cut = np.where(counts >= 2 * self.noise, np.clip(mean, -RADIUS, RADIUS), 0)
-        place = np.where(self.node >= 0, self.node, 0)
-        below = 2 * place + (self._along > cut[place])
-        self.node = np.where((self.node < 0) | dropped[place], -1, below)
+        node = np.where(self.node >= 0, self.node, 0)
+        below = 2 * node + (self._along > cut[node])
+        self.node = np.where((self.node < 0) | dropped[node], -1, below)
         self.level += 1
 
     def result(self) -> Any:
@@ -169,9 +169,9 @@ class TreeSteps:
 def leaf_sums(tree: TreeSteps) -> NDArray[np.int64]:
     """Return a count and the sum of the rows for each leaf of a finished tree."""
     inside = tree.node >= 0
-    counted = np.full((len(tree.rows), 1), COUNTED["leaves"])
-    held = np.concatenate([counted, tree.rows], axis=1)
-    return sums_by(tree.node[inside], held[inside], 2**tree.levels)
+    ones = np.full((len(tree.rows), 1), COUNTED["leaves"])
+    columns = np.concatenate([ones, tree.rows], axis=1)
+    return sums_by(tree.node[inside], columns[inside], 2**tree.levels)
 
 
 @dataclass(slots=True)
@@ -200,9 +200,9 @@ class CentreSteps:
         del sample  # the rate is 1
         nearest = nearest_centres(self.rows, self.centres)
         way = np.trunc((self.rows - self.centres[nearest]) * (RADIUS / self.radius)).astype(np.int64)
-        counted = np.full((len(self.rows), 1), COUNTED["moves"])
-        held = np.concatenate([counted, clipped_rows(way, RADIUS)], axis=1)
-        return sums_by(nearest, held, len(self.centres))
+        ones = np.full((len(self.rows), 1), COUNTED["moves"])
+        columns = np.concatenate([ones, clipped_rows(way, RADIUS)], axis=1)
+        return sums_by(nearest, columns, len(self.centres))
 
     def update(self, noisy: Any) -> None:
         """Move each centre by its noisy mean way; one with too few rows stays."""
@@ -210,8 +210,8 @@ class CentreSteps:
         counts = numbers[:, 0] / COUNTED["moves"]
         enough = numbers[:, 0] > 2 * self.noise
         mean = numbers[:, 1:] * (self.radius / RADIUS) / np.maximum(counts, 1)[:, None]
-        moved = self.centres + np.rint(np.where(enough[:, None], mean, 0)).astype(np.int64)
-        self.centres, self._counts = clipped_rows(moved, RADIUS), counts
+        new_centres = self.centres + np.rint(np.where(enough[:, None], mean, 0)).astype(np.int64)
+        self.centres, self._counts = clipped_rows(new_centres, RADIUS), counts
         if len(counts) > self.clusters:
             weights = np.maximum(counts, 0) * enough + 1e-9
             merged, _ = weighted_kmeans(self.centres.astype(np.float64), weights, self.clusters)
@@ -224,9 +224,9 @@ class CentreSteps:
 
 def nearest_centres(rows: NDArray[np.int64], centres: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the place of the nearest centre of each row, exactly: products are whole and below 2^53."""
-    held = centres.astype(np.float64)
+    points = centres.astype(np.float64)
     return np.asarray(
-        ((held**2).sum(axis=1) - 2 * (rows.astype(np.float64) @ held.T)).argmin(axis=1), np.int64
+        ((points**2).sum(axis=1) - 2 * (rows.astype(np.float64) @ points.T)).argmin(axis=1), np.int64
     )
 
 
@@ -277,30 +277,34 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
     """
     k = Integer(1, 1_000, instead=8).read("n_clusters", clusters)
     levels = tree_levels(data.size, len(grid.low), k, float(noise))
-    taken = {"splits": levels, "leaves": 1, "moves": _MOVES}
-    moved = {name: MOVED[name] * data.per_unit for name in MOVED}
-    sigma = {name: share_of_noise(noise, _SHARES[name] / taken[name], moved[name]) for name in MOVED}
+    numbers = {"splits": levels, "leaves": 1, "moves": _MOVES}
+    sensitivities = {name: MOVED[name] * data.per_unit for name in MOVED}
+    sigma = {
+        name: share_of_noise(noise, _SHARES[name] / numbers[name], sensitivities[name]) for name in MOVED
+    }
 
     def load() -> Clustering:
         rows, good = grid.whole(counted_rows(data)[0])
         return Clustering(rows[good])
 
-    def tree_of(held: Clustering, noisy: Sequence[Any]) -> TreeSteps:
-        _, middle, wide = centre_and_radius(noisy[0])
-        held.tree = TreeSteps(around(held.rows, middle, _WIDE * wide), levels, float(sigma["splits"]))
-        return held.tree
+    def tree_of(clustering: Clustering, noisy: Sequence[Any]) -> TreeSteps:
+        _, middle, radius = centre_and_radius(noisy[0])
+        clustering.tree = TreeSteps(
+            around(clustering.rows, middle, _WIDE * radius), levels, float(sigma["splits"])
+        )
+        return clustering.tree
 
-    def moves_of(held: Clustering, noisy: Sequence[Any]) -> CentreSteps:
+    def moves_of(clustering: Clustering, noisy: Sequence[Any]) -> CentreSteps:
         leaves = np.asarray(noisy[2], np.float64)
         centres, spread = start_centres(leaves, _MANY * k, float(sigma["leaves"]))
         radius = min(max(_REACH * spread, _SMALLEST * RADIUS), 2.0 * RADIUS)
-        return CentreSteps(held.grown.rows, centres, k, radius, float(sigma["moves"]))
+        return CentreSteps(clustering.grown.rows, centres, k, radius, float(sigma["moves"]))
 
     def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
-        _, middle, wide = centre_and_radius(noisy[0])
+        _, middle, spread = centre_and_radius(noisy[0])
         centres, counts, radius = noisy[3]
-        sizes, scale = np.asarray(counts, np.float64), _WIDE * wide / RADIUS
+        sizes, scale = np.asarray(counts, np.float64), _WIDE * spread / RADIUS
         step = float(sigma["moves"]) * radius / RADIUS * scale * grid.clip / RADIUS
         return {
             "cluster_centers": grid.features(middle + np.asarray(centres) * scale),
@@ -317,14 +321,15 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
         steps=(
             moment_step(
                 share_of_noise(noise, _MEANS, MOVED_MEANS * data.per_unit), data.per_unit,
-                of=lambda held: held.rows,
+                of=lambda clustering: clustering.rows,
             ),
-            Step(SampledSteps(sigma=sigma["splits"], sensitivity=moved["splits"], rate=1, steps=levels),
+            Step(SampledSteps(sigma=sigma["splits"], sensitivity=sensitivities["splits"], rate=1,
+                              steps=levels),
                  tree_of, {"statistic": "counts and sums along public directions, in the nodes of a tree"}),
-            Step(RoundedGaussian(sigma=sigma["leaves"], sensitivity=moved["leaves"]),
-                 lambda held, _: leaf_sums(held.grown),
+            Step(RoundedGaussian(sigma=sigma["leaves"], sensitivity=sensitivities["leaves"]),
+                 lambda clustering, _: leaf_sums(clustering.grown),
                  {"statistic": "counts and sums of rows in its leaves"}),
-            Step(SampledSteps(sigma=sigma["moves"], sensitivity=moved["moves"], rate=1, steps=_MOVES),
+            Step(SampledSteps(sigma=sigma["moves"], sensitivity=sensitivities["moves"], rate=1, steps=_MOVES),
                  moves_of, {"statistic": "counts and sums of the ways from the centres to their rows"}),
         ),
         reading=reading,
@@ -339,11 +344,12 @@ def start_centres(
     Leaves whose noisy count does not stand out are left out. If too few are left, public points fill up.
     """
     counts = leaves[:, 0] / COUNTED["leaves"]
-    kept = leaves[:, 0] > 2 * noise
+    significant = leaves[:, 0] > 2 * noise
     points = clipped_rows(
-        np.rint(leaves[kept, 1:] / np.maximum(counts[kept], 1)[:, None]).astype(np.int64), RADIUS
+        np.rint(leaves[significant, 1:] / np.maximum(counts[significant], 1)[:, None]).astype(np.int64),
+        RADIUS,
     ).astype(np.float64)
-    weights = counts[kept]
+    weights = counts[significant]
     lacking = clusters - len(points)
     if lacking > 0:
         draw = np.random.default_rng(20261116)
@@ -420,8 +426,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distance of each row from each centre."""
         middle = self.cluster_centers_.mean(axis=0) if hasattr(self, "cluster_centers_") else np.zeros(1)
-        held = finite_features(self, X, middle)
-        squared = ((held[:, None, :] - self.cluster_centers_[None, :, :]) ** 2).sum(axis=2)
+        features = finite_features(self, X, middle)
+        squared = ((features[:, None, :] - self.cluster_centers_[None, :, :]) ** 2).sum(axis=2)
         return np.asarray(np.sqrt(squared))
 
     def predict(self, X: Any) -> NDArray[np.int64]:

@@ -101,16 +101,16 @@ class MomentGrid:
         Truncation never makes a row longer. Squares of whole numbers are summed exactly, and a row that is
         still too long after scaling counts as zero.
         """
-        whole = whole_features(features, low, high, intercept=False)
-        squared = np.square(whole).sum(axis=1)
+        features_in_steps = whole_features(features, low, high, intercept=False)
+        squared = np.square(features_in_steps).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.minimum(1.0, self.reach / np.sqrt(squared))
-        kept = np.trunc(whole * factor[:, None])
+        clipped = np.trunc(features_in_steps * factor[:, None])
         goal = whole_targets(target, *target_bounds, self.side)
-        constant = np.full((len(kept), int(self.intercept)), float(self.side))
-        rows = np.concatenate([kept, constant, np.nan_to_num(goal)[:, None]], axis=1)
+        constant = np.full((len(clipped), int(self.intercept)), float(self.side))
+        rows = np.concatenate([clipped, constant, np.nan_to_num(goal)[:, None]], axis=1)
         finite = np.isfinite(as_numbers(features)).all(axis=1) & np.isfinite(goal)
-        valid = finite & (np.square(kept).sum(axis=1) <= self.reach**2)
+        valid = finite & (np.square(clipped).sum(axis=1) <= self.reach**2)
         return np.where(valid[:, None], rows, 0.0)
 
     def moments(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -187,18 +187,18 @@ class MomentFit:
         times the rows of a unit, which may all say the same.
         """
         matrix = moment_matrix(noisy, self.grid.columns)
-        own, cross, square = matrix[:-1, :-1], matrix[:-1, -1], matrix[-1, -1]
+        gram, cross, square = matrix[:-1, :-1], matrix[:-1, -1], matrix[-1, -1]
         noise = self.grid.deviation(self.sigma)
         edge = 2 * noise * math.sqrt(self.grid.columns)  # the largest eigenvalue of the noise, about
-        fixed = own + self._ridge()
-        least = float(np.linalg.eigvalsh(fixed)[0])
-        added = max(0.0, edge - least)
-        inverse = np.linalg.inv(fixed + added * np.eye(len(own)))
+        fixed = gram + self._ridge()
+        smallest = float(np.linalg.eigvalsh(fixed)[0])
+        ridge = max(0.0, edge - smallest)
+        inverse = np.linalg.inv(fixed + ridge * np.eye(len(gram)))
         theta = inverse @ cross
         scale = self._user_units()
-        found = scale @ theta
-        if least < _CLEAR * edge:
-            width = np.full(len(found), np.inf)
+        coefficients = scale @ theta
+        if smallest < _CLEAR * edge:
+            width = np.full(len(coefficients), np.inf)
         else:
             spread = (
                 noise**2
@@ -207,19 +207,30 @@ class MomentFit:
                 @ inverse
             )
             if not self.penalty:
-                left = max(0.0, float(square - 2 * theta @ cross + theta @ own @ theta)) / self._rows(own)
-                spread = spread + self.grid.per_unit * left * inverse  # a unit's rows may all go together
-            spread = (1 + (edge / least) ** 2) * spread  # the inverse is noisy too, to second order
+                residual = max(0.0, float(square - 2 * theta @ cross + theta @ gram @ theta)) / self._rows(
+                    gram
+                )
+                spread = spread + self.grid.per_unit * residual * inverse  # a unit's rows may all go together
+            spread = (1 + (edge / smallest) ** 2) * spread  # the inverse is noisy too, to second order
             width = _normal(confidence) * np.sqrt(np.einsum("ij,jk,ik->i", scale, spread, scale))
-        found[-1] += sum(self.target_bounds) / 2
-        named = {"coef": found[:-1], "low": found[:-1] - width[:-1], "high": found[:-1] + width[:-1]}
-        return {**named, "intercept": np.array([found[-1], found[-1] - width[-1], found[-1] + width[-1]])}
+        coefficients[-1] += sum(self.target_bounds) / 2
+        arrays = {
+            "coef": coefficients[:-1],
+            "low": coefficients[:-1] - width[:-1],
+            "high": coefficients[:-1] + width[:-1],
+        }
+        return {
+            **arrays,
+            "intercept": np.array(
+                [coefficients[-1], coefficients[-1] - width[-1], coefficients[-1] + width[-1]]
+            ),
+        }
 
-    def _rows(self, own: NDArray[np.float64]) -> float:
+    def _rows(self, gram: NDArray[np.float64]) -> float:
         """Return the number of rows: noisy, from the constant column, and at most as declared."""
         if not self.grid.intercept:
             return float(self.size)
-        noisy = float(own[-1, -1]) / (self.grid.side / FEATURE_STEPS) ** 2
+        noisy = float(gram[-1, -1]) / (self.grid.side / FEATURE_STEPS) ** 2
         return min(max(1.0, noisy), float(self.size * self.grid.per_unit))
 
     def _ridge(self) -> NDArray[np.float64]:
@@ -341,9 +352,9 @@ class LinearRegression(PrivateRegressor):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the expected target of each example; features beyond their bounds count as the bound."""
-        held = self._seen(X)
+        features = self._seen(X)
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
-        within = scaled_features(held, self._low, self._high) * half + middle
+        within = scaled_features(features, self._low, self._high) * half + middle
         return np.asarray(within @ self.coef_ + self.intercept_)
 
 

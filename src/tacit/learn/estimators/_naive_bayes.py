@@ -54,8 +54,8 @@ MOVED = math.isqrt(RADIUS**2 + COUNTED**2) + 1
 
 def class_integers(rows: NDArray[np.int64], codes: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """Return a count and the sum of the rows for each class; a row is in one class."""
-    held = np.concatenate([np.full((len(rows), 1), COUNTED), rows], axis=1)
-    return sums_by(codes, held, classes)
+    columns = np.concatenate([np.full((len(rows), 1), COUNTED), rows], axis=1)
+    return sums_by(codes, columns, classes)
 
 
 def class_steps(
@@ -66,19 +66,19 @@ def class_steps(
     Moments of all rows come first. Around their noisy mean a row has at most RADIUS steps, and it is in one
     class, so it moves counts and sums by at most MOVED.
     """
-    moved = MOVED_MEANS * data.per_unit, MOVED * data.per_unit
-    means = share_of_noise(noise, _MEANS, moved[0])
-    sums = share_of_noise(noise, 1 - _MEANS, moved[1])
+    sensitivities = MOVED_MEANS * data.per_unit, MOVED * data.per_unit
+    means = share_of_noise(noise, _MEANS, sensitivities[0])
+    sums = share_of_noise(noise, 1 - _MEANS, sensitivities[1])
 
     def load() -> RowsWithClasses:
         features, targets = counted_rows(data)[:2]
         rows, good = grid.whole(features)
         codes = whole_classes(targets, classes)
-        kept = good & (codes >= 0)
-        return rows[kept], codes[kept]
+        counting = good & (codes >= 0)
+        return rows[counting], codes[counting]
 
-    def sums_of(held: RowsWithClasses, noisy: Sequence[Any]) -> NDArray[np.int64]:
-        rows, codes = held
+    def sums_of(labelled: RowsWithClasses, noisy: Sequence[Any]) -> NDArray[np.int64]:
+        rows, codes = labelled
         _, centre, radius = centre_and_radius(noisy[0])
         return class_integers(around(rows, centre, math.ceil(_REACH * radius)), codes, len(classes))
 
@@ -105,8 +105,8 @@ def class_steps(
         },
         load=load,
         steps=(
-            moment_step(means, data.per_unit, of=lambda held: held[0]),
-            Step(RoundedGaussian(sigma=sums, sensitivity=moved[1]), sums_of,
+            moment_step(means, data.per_unit, of=lambda labelled: labelled[0]),
+            Step(RoundedGaussian(sigma=sums, sensitivity=sensitivities[1]), sums_of,
                  {"statistic": "counts of the classes and sums of their rows around the noisy mean"}),
         ),
         reading=reading,
@@ -178,8 +178,8 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """Return the logarithm of the probability of each class."""
         middle = self.theta_.mean(axis=0) if hasattr(self, "theta_") else np.zeros(1)
         refuse_exact_scores()
-        held = finite_features(self, X, middle)
-        away = (held[:, None, :] - self.theta_[None, :, :]) / self.spread_
+        features = finite_features(self, X, middle)
+        away = (features[:, None, :] - self.theta_[None, :, :]) / self.spread_
         scores = np.log(self.class_prior_) - (away**2).sum(axis=2) / 2
         top = scores.max(axis=1, keepdims=True)
         return np.asarray(scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))
@@ -199,11 +199,11 @@ def _read_spread(spread: Any, low: NDArray[np.float64], high: NDArray[np.float64
     if spread is None:
         return (high - low) / 4
     try:
-        read = np.broadcast_to(np.asarray(spread, np.float64), low.shape).copy()
+        spreads = np.broadcast_to(np.asarray(spread, np.float64), low.shape).copy()
     except (TypeError, ValueError):
-        read = np.zeros(1)
-    if not (np.isfinite(read).all() and (read > 0).all()):
+        spreads = np.zeros(1)
+    if not (np.isfinite(spreads).all() and (spreads > 0).all()):
         raise bad_parameter(
             "spread", "a positive number, or one for each feature", spread, fix=Set(spread=1.0)
         )
-    return read
+    return spreads

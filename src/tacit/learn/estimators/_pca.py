@@ -50,19 +50,19 @@ MOVED_PRODUCTS = SQUARES * RADIUS**2
 
 def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the sums of the products of all pairs of features, weighted, the upper triangle."""
-    wide = rows.shape[1]
-    total = np.zeros((wide, wide), np.int64)
+    features = rows.shape[1]
+    total = np.zeros((features, features), np.int64)
     for start in range(0, len(rows), _BLOCK):
         part = rows[start : start + _BLOCK].astype(np.float64)
         total += (part.T @ part).astype(np.int64)
-    weights = np.full((wide, wide), PRODUCTS)
+    weights = np.full((features, features), PRODUCTS)
     np.fill_diagonal(weights, SQUARES)
-    return np.asarray((total * weights)[np.triu_indices(wide)])
+    return np.asarray((total * weights)[np.triu_indices(features)])
 
 
-def _clipped_away(moments: Any, deviation: float, seen: float) -> float:
+def _clipped_away(moments: Any, deviation: float, explained: float) -> float:
     """Return by what factor clipping to the radius shrank the variance that is seen, as far as it is sure."""
-    return min(max(1.0, least_variance(moments, deviation) / max(1e-9, seen)), _MOST_CLIPPED)
+    return min(max(1.0, least_variance(moments, deviation) / max(1e-9, explained)), _MOST_CLIPPED)
 
 
 @np.errstate(divide="ignore")
@@ -82,12 +82,14 @@ def component_steps(
     noisy centre it is scaled so that the noisy radius has RADIUS steps, and clipped to it; its weighted
     products then move by at most 29 RADIUS^2.
     """
-    wide = len(grid.low)
-    refuse_wide(wide, _MOST)
-    k = Integer(1, wide, instead=wide).read("n_components", wide if components is None else components)
-    moved = MOVED_MEANS * data.per_unit, MOVED_PRODUCTS * data.per_unit
-    means = share_of_noise(noise, _MEANS, moved[0])
-    products = share_of_noise(noise, 1 - _MEANS, moved[1])
+    features = len(grid.low)
+    refuse_wide(features, _MOST)
+    k = Integer(1, features, instead=features).read(
+        "n_components", features if components is None else components
+    )
+    sensitivities = MOVED_MEANS * data.per_unit, MOVED_PRODUCTS * data.per_unit
+    means = share_of_noise(noise, _MEANS, sensitivities[0])
+    products = share_of_noise(noise, 1 - _MEANS, sensitivities[1])
 
     def load() -> NDArray[np.int64]:
         rows, good = grid.whole(counted_rows(data)[0])
@@ -101,18 +103,18 @@ def component_steps(
         del confidence
         rows, centre, radius = centre_and_radius(noisy[0])
         step = (radius / RADIUS) * (grid.clip / RADIUS)  # of a row around the centre, in feature units
-        spread = np.zeros((wide, wide))
-        spread[np.triu_indices(wide)] = np.asarray(noisy[1], np.float64) / PRODUCTS
-        spread[np.diag_indices(wide)] *= PRODUCTS / SQUARES
+        spread = np.zeros((features, features))
+        spread[np.triu_indices(features)] = np.asarray(noisy[1], np.float64) / PRODUCTS
+        spread[np.diag_indices(features)] *= PRODUCTS / SQUARES
         spread += np.triu(spread, 1).T
         levels, vectors = np.linalg.eigh(spread)
         levels, vectors = levels[::-1], vectors[:, ::-1]
         largest = np.abs(vectors).argmax(axis=0)
-        vectors = vectors * np.where(vectors[largest, range(wide)] < 0, -1, 1)
+        vectors = vectors * np.where(vectors[largest, range(features)] < 0, -1, 1)
         spoiled = float(products) / PRODUCTS
         lost = _lost_to_noise(levels, k, spoiled)
-        seen = float(levels.sum()) / rows * (radius / RADIUS) ** 2
-        scale = step**2 / rows * _clipped_away(noisy[0], float(means), seen)
+        explained = float(levels.sum()) / rows * (radius / RADIUS) ** 2
+        scale = step**2 / rows * _clipped_away(noisy[0], float(means), explained)
         return {
             "components": vectors[:, :k].T.copy(),
             "mean": grid.features(centre),
@@ -120,18 +122,18 @@ def component_steps(
             "explained_variance_ratio": np.maximum(levels[:k], 0)
             / max(float(np.maximum(levels, 0).sum()), 1e-9),
             "agreement": np.where(levels[:k] > 0, np.maximum(1 - lost, 0), 0),
-            "noise_variance": np.asarray(2 * spoiled * math.sqrt(wide) * scale),
+            "noise_variance": np.asarray(2 * spoiled * math.sqrt(features) * scale),
         }
 
     return FitSteps(
         settings={
             "n_components": k, "bounds": bounds_document(grid.low, grid.high), "clip": grid.clip,
-            "per_unit": data.per_unit, "features": wide,
+            "per_unit": data.per_unit, "features": features,
         },
         load=load,
         steps=(
             moment_step(means, data.per_unit),
-            Step(RoundedGaussian(sigma=products, sensitivity=moved[1]), products_of,
+            Step(RoundedGaussian(sigma=products, sensitivity=sensitivities[1]), products_of,
                  {"statistic": "products of pairs of features around the noisy mean"}),
         ),
         reading=reading,
@@ -204,9 +206,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
         pipeline would then read everybody's scores differently because of one patient.
         """
         middle = self.mean_ if hasattr(self, "mean_") else np.zeros(1)
-        held = finite_features(self, X, middle) - self.mean_
-        scores = np.zeros((len(held), len(self.components_)))
-        for column, weights in zip(held.T, self.components_.T, strict=True):
+        centred = finite_features(self, X, middle) - self.mean_
+        scores = np.zeros((len(centred), len(self.components_)))
+        for column, weights in zip(centred.T, self.components_.T, strict=True):
             scores += column[:, None] * weights
         return scores
 

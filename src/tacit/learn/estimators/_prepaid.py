@@ -70,8 +70,8 @@ class Folds:
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Yield for each fold the rows to train on and the rows to test on."""
         folds = self.folds_of(X, y, groups)
-        for one in range(self.get_n_splits()):
-            yield np.flatnonzero(folds != one), np.flatnonzero(folds == one)
+        for fold in range(self.get_n_splits()):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
     def folds_of(self, X: Any, y: Any = None, groups: Any = None) -> NDArray[np.int64]:
         """Return the fold of each row."""
@@ -168,12 +168,12 @@ def gaussian_share(mechanisms: Sequence[Measurement]) -> Fraction:
     Fraction(1, 2)
     """
     total = Fraction(0)
-    for one in mechanisms:
-        match one:
+    for mechanism in mechanisms:
+        match mechanism:
             case RoundedGaussian():
-                total += (one.sensitivity / one.sigma) ** 2
+                total += (mechanism.sensitivity / mechanism.sigma) ** 2
             case SampledSteps(rate=1):
-                total += one.steps * (one.sensitivity / one.sigma) ** 2
+                total += mechanism.steps * (mechanism.sensitivity / mechanism.sigma) ** 2
             case _:
                 raise TacitError(
                     "not-allowed",
@@ -189,7 +189,7 @@ def draft_prepaid(
 ) -> Draft[FittedNumbers]:
     """Draft a run of fits, of which the next one is given; it is no part of the run's identity."""
     del data
-    step: Step[Any] = Step(AnyFit(said.noise), lambda held, _: held)
+    step: Step[Any] = Step(AnyFit(said.noise), lambda draw, _: draw)
 
     def reading(number: int, noisy: Mapping[int, Sequence[Noisy]], _: Fraction) -> FittedNumbers:
         [identity, text] = noisy[number][0]
@@ -211,10 +211,10 @@ def draft_prepaid(
     )
 
 
-def draw_prepaid(data: Dataset, said: PrepaidFits, fit: Task[Any, FittedNumbers]) -> Release[FittedNumbers]:
+def draw_prepaid(data: Dataset, fits: PrepaidFits, fit: Task[Any, FittedNumbers]) -> Release[FittedNumbers]:
     """Return the instalment of this fit: a stored one of the same fit for nothing, else the next one."""
     gaussian_share(fit.mechanisms)
-    run, identity = _plan_of(data, said, fit).run(), digest_of_fit(fit)
+    run, identity = _plan_of(data, fits, fit).run(), digest_of_fit(fit)
     for stored in run:
         if stored.content.settings.get("fit") == identity:
             return stored
@@ -223,16 +223,16 @@ def draw_prepaid(data: Dataset, said: PrepaidFits, fit: Task[Any, FittedNumbers]
     except TacitError as refusal:
         if refusal.code != "run-finished" or run.remaining:
             raise
-        raise _all_used(said) from None
+        raise _all_used(fits) from None
 
 
-def _all_used(said: PrepaidFits) -> TacitError:
+def _all_used(fits: PrepaidFits) -> TacitError:
     """Refuse a fit beyond those that were paid for."""
-    paid = "the 1 fit that was prepaid was" if said.fits == 1 else f"all {said.fits:,} prepaid fits were"
-    more = f'fits={said.fits + 1}, name="{said.name} 2"'
+    subject = "the 1 fit that was prepaid was" if fits.fits == 1 else f"all {fits.fits:,} prepaid fits were"
+    more = f'fits={fits.fits + 1}, name="{fits.name} 2"'
     return TacitError(
         "run-finished",
-        f"{paid} used, and this fit is one more",
+        f"{subject} used, and this fit is one more",
         why="each candidate, each fold and each private step of a pipeline takes one fit, and the final fit "
         "takes one too; nothing was charged",
         fix=Code(f"tc.learn.prepaid(estimator, {more}, epsilon=1, delta=1e-6)"),
@@ -240,12 +240,12 @@ def _all_used(said: PrepaidFits) -> TacitError:
 
 
 def _plan_of(
-    data: Dataset, said: PrepaidFits, fit: Task[Any, FittedNumbers] | None = None
+    data: Dataset, fits: PrepaidFits, fit: Task[Any, FittedNumbers] | None = None
 ) -> Plan[FittedNumbers]:
     """Return the plan of a run of fits, of which the next one is given."""
     from tacit.learn._questions import PREPAID
 
-    return PREPAID.ask(data, said=said, fit=fit).planned(Goal.read(epsilon=said.epsilon, delta=said.delta))
+    return PREPAID.ask(data, said=fits, fit=fit).planned(Goal.read(epsilon=fits.epsilon, delta=fits.delta))
 
 
 @contextmanager
@@ -286,34 +286,34 @@ def prepaid(
     """
     parts = private_parts(estimator)
     _check_folds(estimator)
-    names = {(one.dataset, str(one.ledger), one.version, one.unit, one.size) for one in parts}
+    names = {(part.dataset, str(part.ledger), part.version, part.unit, part.size) for part in parts}
     if len(names) != 1:
         raise bad_parameter(
             "estimator", "one that contains private estimators of one dataset",
             f"{len(names)} datasets", fix=Code("tc.learn.prepaid(estimator, fits=16, epsilon=1, delta=1e-6)"),
         )  # fmt: skip
-    first = parts[0]
-    needs_names(first)
-    goal, _ = read_fit_goal(epsilon=epsilon, delta=delta, size=first.size)
+    leader = parts[0]
+    needs_names(leader)
+    goal, _ = read_fit_goal(epsilon=epsilon, delta=delta, size=leader.size)
     number = count("fits", fits, zero=False)
     noise = share_of_noise(fit_noise(goal), Fraction(1, number))
     assert goal.epsilon is not None  # noqa: S101 - read checks it
-    said = PrepaidFits(name, number, noise, goal.epsilon, goal.delta)
+    facts = PrepaidFits(name, number, noise, goal.epsilon, goal.delta)
     identity = read_identity(
-        name=first.dataset, version=first.version, unit=Unit.row() if first.unit == "row" else first.unit
+        name=leader.dataset, version=leader.version, unit=Unit.row() if leader.unit == "row" else leader.unit
     )
-    ledger = open_for_fit(first.ledger)
+    ledger = open_for_fit(leader.ledger)
     try:
-        open_account(identity, first.budget, ledger)
-        plan = _plan_of(Dataset(identity, ledger), said)
+        open_account(identity, leader.budget, ledger)
+        plan = _plan_of(Dataset(identity, ledger), facts)
         plan.run()
-        for one in parts:
-            one.prepaid = said
+        for part in parts:
+            part.prepaid = facts
         yield plan
     finally:
-        for one in parts:
-            one.prepaid = None
-        if first.ledger is not None:
+        for part in parts:
+            part.prepaid = None
+        if leader.ledger is not None:
             ledger.close()
 
 

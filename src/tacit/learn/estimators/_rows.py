@@ -68,16 +68,16 @@ class RowGrid:
         Each row is a function of itself alone: operations are elementwise, and sums are of whole numbers.
         """
         good = np.asarray(np.isfinite(features).all(axis=1), np.bool_)
-        held = np.clip(np.where(good[:, None], features, self.middle), self.low, self.high)
-        most = math.isqrt(2**62 // max(1, len(self.low)))
+        clipped = np.clip(np.where(good[:, None], features, self.middle), self.low, self.high)
+        max_steps = math.isqrt(2**62 // max(1, len(self.low)))
         with np.errstate(over="ignore"):
-            scaled = np.trunc((held - self.middle) / self.units * (self.steps / self.clip))
-        return clipped_rows(np.clip(scaled, -most, most).astype(np.int64), self.steps), good
+            scaled = np.trunc((clipped - self.middle) / self.units * (self.steps / self.clip))
+        return clipped_rows(np.clip(scaled, -max_steps, max_steps).astype(np.int64), self.steps), good
 
     def features(self, rows: Any) -> NDArray[np.float64]:
         """Return rows of whole or real grid steps in the units of the features."""
-        found: NDArray[np.float64] = self.middle + np.asarray(rows) * self.units * (self.clip / self.steps)
-        return found
+        features: NDArray[np.float64] = self.middle + np.asarray(rows) * self.units * (self.clip / self.steps)
+        return features
 
 
 def lengths_squared(rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -118,9 +118,9 @@ def read_grid(
 ) -> RowGrid:
     """Read bounds and clip; without a clip it is the distance from the middle of the bounds to a corner."""
     low, high = read_feature_bounds(bounds, features)
-    own = np.ones(features) if units is None else units
+    scales = np.ones(features) if units is None else units
     with np.errstate(over="ignore"):
-        corner = math.sqrt(float((((high - low) / (2 * own)) ** 2).sum()))
+        corner = math.sqrt(float((((high - low) / (2 * scales)) ** 2).sum()))
     if not 1 / _LARGEST < corner < _LARGEST:
         raise bad_parameter(
             "bounds", "neither extremely wide nor extremely narrow", bounds, why="rows need a finite length",
@@ -132,14 +132,14 @@ def read_grid(
     )
     far = RealNumber(least=float(f"{corner * _SMALLEST:.1g}"), why=why, instead=float(f"{corner:.2g}"))
     longest = corner if clip is None else min(corner, float(far.read("clip", clip)))
-    return RowGrid(low, high, own, longest, steps)
+    return RowGrid(low, high, scales, longest, steps)
 
 
 def finite_features(estimator: Any, X: Any, middle: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return features for a prediction; a value that is not a finite number counts as the given middle."""
     check_is_fitted(estimator)
-    held = as_numbers(validate_data(estimator, X, reset=False, ensure_all_finite=False, dtype=None))
-    return np.ascontiguousarray(np.where(np.isfinite(held), held, middle))  # sums then have one order
+    features = as_numbers(validate_data(estimator, X, reset=False, ensure_all_finite=False, dtype=None))
+    return np.ascontiguousarray(np.where(np.isfinite(features), features, middle))  # sums then have one order
 
 
 RADIUS = 2**15  # grid steps from the middle to the furthest row
@@ -156,8 +156,8 @@ def moment_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     [2.0, 1.0, 0.5, 1.25]
     """
     squared = lengths_squared(rows) // RADIUS
-    held = np.concatenate([np.full((len(rows), 1), RADIUS), rows, squared[:, None]], axis=1)
-    return np.asarray(sums_by(np.zeros(len(rows), np.int64), held, 1)[0])
+    columns = np.concatenate([np.full((len(rows), 1), RADIUS), rows, squared[:, None]], axis=1)
+    return np.asarray(sums_by(np.zeros(len(rows), np.int64), columns, 1)[0])
 
 
 def moment_step(
@@ -166,7 +166,7 @@ def moment_step(
     """Return the step that measures the moments of all rows; ``of`` finds them in what the steps share."""
     return Step(
         RoundedGaussian(sigma=sigma, sensitivity=MOVED_MEANS * per_unit),
-        lambda held, _: moment_integers(of(held)),
+        lambda source, _: moment_integers(of(source)),
         {"statistic": "number of rows, their sum and squared length"},
     )
 

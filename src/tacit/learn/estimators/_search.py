@@ -49,10 +49,10 @@ class SearchRuns:
     test: Examples
     clone: Callable[[PrivateEstimator], PrivateEstimator]
 
-    def run(self, place: int) -> tuple[int, str]:
+    def run(self, index: int) -> tuple[int, str]:
         """Fit one candidate with fresh noise; return its noisy score, and what it learned."""
-        model = self.clone(self.candidates[place])
-        model.n_features_in_ = self.candidates[place].n_features_in_
+        model = self.clone(self.candidates[index])
+        model.n_features_in_ = self.candidates[index].n_features_in_
         task = model._checked_steps(self.train, self.noise).task(model.kind, "")  # noqa: SLF001 - of this room
         fitted = task.reading(task.draw(), Fraction(95, 100))
         model._learned(fitted)  # noqa: SLF001
@@ -60,8 +60,8 @@ class SearchRuns:
         features, target = (np.asarray(one)[places[places >= 0]] for one in self.test._arrays)  # noqa: SLF001
         bounds = model._score_bounds()  # noqa: SLF001
         scores = whole_scores(self.measure, predictions_of(model, features), target, bounds)
-        moved = self.test.per_unit * FEATURE_STEPS
-        noise = RoundedGaussian(sigma=share_of_noise(self.noise, 1, moved), sensitivity=moved)
+        sensitivity = self.test.per_unit * FEATURE_STEPS
+        noise = RoundedGaussian(sigma=share_of_noise(self.noise, 1, sensitivity), sensitivity=sensitivity)
         score = int(noise.release(int(scores.sum())))
         return score, json.dumps(fitted.to_json())
 
@@ -75,9 +75,9 @@ def divided(data: Examples) -> tuple[Examples, Examples]:
     folds = unit_folds(cast("Ledger", data._ledger), _PARTS, arrays[0], arrays[1], owners)  # noqa: SLF001
 
     def part(chosen: Any, size: int) -> Examples:
-        kept = tuple(one[chosen] for one in arrays)
+        arrays_of_part = tuple(one[chosen] for one in arrays)
         mine = None if owners is None else np.asarray(owners)[chosen]
-        return replace(data, size=max(1, size), _arrays=kept, _owners=mine)
+        return replace(data, size=max(1, size), _arrays=arrays_of_part, _owners=mine)
 
     return part(folds != 0, data.size * (_PARTS - 1) // _PARTS), part(folds == 0, data.size // _PARTS)
 
@@ -104,9 +104,9 @@ def draft_search(
     kind = candidates[0].kind
 
     def reading(noisy: Sequence[Noisy], _: Fraction) -> FittedNumbers:
-        place, text = noisy[0]
+        index, text = noisy[0]
         fitted = FittedNumbers.from_json(json.loads(text))
-        return replace(fitted, settings={**fitted.settings, "candidate": int(place)})
+        return replace(fitted, settings={**fitted.settings, "candidate": int(index)})
 
     task = Task(
         document={
@@ -194,12 +194,12 @@ def search(
     read_fit_goal(epsilon=epsilon, delta=delta, size=_size(estimator, X))
     question = search_question(estimator, grid, X, y, runs=runs, score=score, owners=owners)
     try:
-        found: E = question.fitted(question.plan(epsilon=epsilon, delta=delta).release())
+        fitted: E = question.fitted(question.plan(epsilon=epsilon, delta=delta).release())
     finally:
         if not isinstance(X, Examples) and estimator.ledger is not None:
             question.dataset._ledger.close()  # type: ignore[attr-defined]  # noqa: SLF001 - opened for it
-    found.set_params(epsilon=epsilon, delta=delta)
-    return found
+    fitted.set_params(epsilon=epsilon, delta=delta)
+    return fitted
 
 
 class SearchQuestion(Question[FittedNumbers]):
@@ -215,11 +215,11 @@ class SearchQuestion(Question[FittedNumbers]):
         """
         from sklearn.base import clone
 
-        first = self.arguments["candidates"][0]
+        original = self.arguments["candidates"][0]
         chosen = clone(self.arguments["candidates"][int(release.content.settings["candidate"])])
         chosen.from_release(release)
-        if hasattr(first, "feature_names_in_"):
-            chosen.feature_names_in_ = first.feature_names_in_
+        if hasattr(original, "feature_names_in_"):
+            chosen.feature_names_in_ = original.feature_names_in_
         return chosen
 
 
@@ -264,12 +264,17 @@ def search_question(
     base = clone(estimator)
     data, digest = base._declared(X, y, owners, priced=False)  # noqa: SLF001 - of this room
     candidates = [clone(base).set_params(**point) for point in points]
-    for one in candidates:
-        one.n_features_in_ = base.n_features_in_
+    for candidate in candidates:
+        candidate.n_features_in_ = base.n_features_in_
         if hasattr(base, "feature_names_in_"):
-            one.feature_names_in_ = base.feature_names_in_
-    given = {"candidates": candidates, "score": _checked_score(score, base), "runs": mean, "digest": digest}
-    return SearchQuestion(data, SEARCH, SEARCH.read(given))
+            candidate.feature_names_in_ = base.feature_names_in_
+    arguments = {
+        "candidates": candidates,
+        "score": _checked_score(score, base),
+        "runs": mean,
+        "digest": digest,
+    }
+    return SearchQuestion(data, SEARCH, SEARCH.read(arguments))
 
 
 def _size(estimator: PrivateEstimator, X: Any) -> int | None:
@@ -280,9 +285,9 @@ def _check_estimator(estimator: object) -> None:
     """Refuse what is not a single private estimator, such as a pipeline."""
     from tacit.learn.estimators._estimator import PrivateEstimator
 
-    paid = "with tc.learn.prepaid(search, fits=7, epsilon=1, delta=1e-6): search.fit(X, y)"
+    example = "with tc.learn.prepaid(search, fits=7, epsilon=1, delta=1e-6): search.fit(X, y)"
     why = "the search fits and scores each candidate in one step, so a pipeline does not fit in"
-    Instance(PrivateEstimator, paid, "a private estimator of Tacit", why).read("estimator", estimator)
+    Instance(PrivateEstimator, example, "a private estimator of Tacit", why).read("estimator", estimator)
 
 
 def _read_grid(grid: Any) -> list[dict[str, Any]]:

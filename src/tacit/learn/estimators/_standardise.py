@@ -70,8 +70,8 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
             features = as_numbers(data._arrays[0])[places[places >= 0]]  # noqa: SLF001 - a dataset's parts
             return whole_features(features, low, high, intercept=False).astype(np.int64)
 
-        def sums_of(whole: NDArray[np.int64], _: Sequence[Any]) -> NDArray[np.int64]:
-            return np.concatenate([whole.sum(axis=0), (np.square(whole) // FEATURE_STEPS).sum(axis=0)])
+        def sums_of(rows: NDArray[np.int64], _: Sequence[Any]) -> NDArray[np.int64]:
+            return np.concatenate([rows.sum(axis=0), (np.square(rows) // FEATURE_STEPS).sum(axis=0)])
 
         def reading(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
             del confidence
@@ -100,8 +100,8 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return (X - mean) / scale."""
         check_is_fitted(self)
-        held = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=None)
-        return np.asarray((as_numbers(held) - self.mean_) / self.scale_)
+        features = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=None)
+        return np.asarray((as_numbers(features) - self.mean_) / self.scale_)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Return X * scale + mean."""

@@ -28,9 +28,9 @@ def as_numbers(array: Any) -> NDArray[np.float64]:
     >>> as_numbers(np.array([["1", "x"]], dtype=object)).tolist()
     [[1.0, nan]]
     """
-    held = np.asarray(array)
-    if held.dtype.kind in "biuf":
-        return np.asarray(held, dtype=np.float64)
+    cells = np.asarray(array)
+    if cells.dtype.kind in "biuf":
+        return np.asarray(cells, dtype=np.float64)
 
     def read(cell: object) -> float:
         try:
@@ -38,7 +38,7 @@ def as_numbers(array: Any) -> NDArray[np.float64]:
         except (TypeError, ValueError, OverflowError):
             return np.nan
 
-    return np.array([read(cell) for cell in held.ravel()], np.float64).reshape(held.shape)
+    return np.array([read(cell) for cell in cells.ravel()], np.float64).reshape(cells.shape)
 
 
 @np.errstate(all="ignore")  # a warning would say something about one value
@@ -57,14 +57,14 @@ def whole_features(
     >>> whole_features([[5.0], [10.0], [np.nan]], low, high, intercept=True).tolist()
     [[0.0, 4096.0], [4096.0, 4096.0], [0.0, 0.0]]
     """
-    held = as_numbers(features)
+    numbers = as_numbers(features)
     middle, half = (low + high) / 2, (high - low) / 2
-    scaled = np.clip((held - middle) / half, -1.0, 1.0)
-    good = np.asarray((np.isfinite(held) & np.isfinite(scaled)).all(axis=1))
-    whole = np.floor(scaled * FEATURE_STEPS + 0.5)
+    scaled = np.clip((numbers - middle) / half, -1.0, 1.0)
+    good = np.asarray((np.isfinite(numbers) & np.isfinite(scaled)).all(axis=1))
+    steps = np.floor(scaled * FEATURE_STEPS + 0.5)
     if intercept:
-        whole = np.concatenate([whole, np.full((len(whole), 1), float(FEATURE_STEPS))], axis=1)
-    return np.where(good[:, None], whole, 0.0)
+        steps = np.concatenate([steps, np.full((len(steps), 1), float(FEATURE_STEPS))], axis=1)
+    return np.where(good[:, None], steps, 0.0)
 
 
 @np.errstate(all="ignore")  # a warning would say something about one value
@@ -78,8 +78,8 @@ def scaled_features(
     >>> scaled_features([[5.0], [12.0], [np.nan]], np.array([0.0]), np.array([10.0])).tolist()
     [[0.0], [1.0], [0.0]]
     """
-    held, middle = as_numbers(features), (low + high) / 2
-    return np.clip((np.where(np.isnan(held), middle, held) - middle) / (high - low) * 2, -1.0, 1.0)
+    numbers, middle = as_numbers(features), (low + high) / 2
+    return np.clip((np.where(np.isnan(numbers), middle, numbers) - middle) / (high - low) * 2, -1.0, 1.0)
 
 
 def whole_classes(labels: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
@@ -124,10 +124,10 @@ def whole_targets(targets: Any, low: float, high: float, steps: int) -> NDArray[
     >>> whole_targets([5.0, 99.0, np.inf], 0.0, 10.0, 100).tolist()
     [0.0, 100.0, nan]
     """
-    held = as_numbers(targets).ravel()
+    numbers = as_numbers(targets).ravel()
     middle, half = (low + high) / 2, (high - low) / 2
-    scaled = np.floor(np.clip((held - middle) / half, -1.0, 1.0) * steps + 0.5)
-    return np.where(np.isfinite(held), scaled, np.nan)
+    scaled = np.floor(np.clip((numbers - middle) / half, -1.0, 1.0) * steps + 0.5)
+    return np.where(np.isfinite(numbers), scaled, np.nan)
 
 
 def counted_rows(data: Examples) -> list[NDArray[Any]]:
@@ -136,6 +136,6 @@ def counted_rows(data: Examples) -> list[NDArray[Any]]:
     Private. A sum over these rows moves by at most ``per_unit`` rows where one unit comes or goes.
     """
     places = data.units()
-    kept = places[places >= 0]
+    counting = places[places >= 0]
     features, *targets = data._arrays  # noqa: SLF001 - the parts of examples
-    return [as_numbers(np.asarray(features)[kept]), *(np.asarray(one)[kept] for one in targets)]
+    return [as_numbers(np.asarray(features)[counting]), *(np.asarray(one)[counting] for one in targets)]

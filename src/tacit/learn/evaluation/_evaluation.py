@@ -47,24 +47,24 @@ class ScoredModel:
 
 def scoring_function(model: Any) -> Callable[[Any], Any]:
     """Return how a model scores rows: its chances of the classes, or itself where it is a function."""
-    held = getattr(model, "content", model)
-    found = getattr(held, "predict_proba", None) or (held if callable(held) else None)
-    if found is None:
+    content = getattr(model, "content", model)
+    predict = getattr(content, "predict_proba", None) or (content if callable(content) else None)
+    if predict is None:
         raise TacitError(
             "bad-parameter",
             "the model does not predict probabilities of the classes",
             why="accuracy, AUC and calibration are computed from them",
             fix="pass a model with predict_proba, or a function of the features that returns probabilities",
         )
-    return found  # type: ignore[no-any-return]
+    return predict  # type: ignore[no-any-return]
 
 
 def model_digest(model: Any) -> str:
     """Return a digest of a model: equal for equal models, so that the same evaluation is not paid twice."""
-    held = getattr(model, "release_", model)
-    held = getattr(held, "content", held)
-    if hasattr(held, "to_json"):
-        return sha256(json.dumps(held.to_json(), sort_keys=True).encode()).hexdigest()
+    content = getattr(model, "release_", model)
+    content = getattr(content, "content", content)
+    if hasattr(content, "to_json"):
+        return sha256(json.dumps(content.to_json(), sort_keys=True).encode()).hexdigest()
     try:
         from joblib import hash as digest_of  # type: ignore[import-untyped]
 
@@ -90,18 +90,20 @@ def score_rows(
     >>> score_rows(lambda rows: 1 / rows[:, 0], np.array([[2.0], [0.5], [4.0]]), 2).tolist()
     [[0.5, 0.5], [nan, nan], [0.75, 0.25]]
     """
-    found = np.full((len(features), classes), np.nan)
+    chances = np.full((len(features), classes), np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a warning would say something about one row
-        _fill(found, score, features, size)
-    bad = ~np.isfinite(found).all(axis=1) | (found < 0).any(axis=1) | (found > 1).any(axis=1)
-    found[bad] = np.nan
-    return found
+        _fill(chances, score, features, size)
+    bad = ~np.isfinite(chances).all(axis=1) | (chances < 0).any(axis=1) | (chances > 1).any(axis=1)
+    chances[bad] = np.nan
+    return chances
 
 
-def _fill(found: NDArray[np.float64], score: Callable[[Any], Any], features: NDArray[Any], size: int) -> None:
+def _fill(
+    chances: NDArray[np.float64], score: Callable[[Any], Any], features: NDArray[Any], size: int
+) -> None:
     """Write the chances of each row, block by block."""
-    classes = found.shape[1]
+    classes = chances.shape[1]
     for start in range(0, len(features), size):
         block = features[start : start + size]
         padded = np.concatenate([block, np.zeros((size - len(block), *block.shape[1:]), block.dtype)])
@@ -114,7 +116,7 @@ def _fill(found: NDArray[np.float64], score: Callable[[Any], Any], features: NDA
             scores = _scores(score, padded, classes)
             scores = np.full((size, classes), np.nan) if scores is None else scores.copy()
             scores[: len(block)][refused] = np.nan
-        found[start : start + len(block)] = scores[: len(block)]
+        chances[start : start + len(block)] = scores[: len(block)]
 
 
 def _scores(score: Callable[[Any], Any], rows: NDArray[Any], classes: int) -> NDArray[np.float64] | None:
@@ -122,12 +124,12 @@ def _scores(score: Callable[[Any], Any], rows: NDArray[Any], classes: int) -> ND
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning, too, could show which row caused it
-            found = np.asarray(score(rows), np.float64)
+            chances = np.asarray(score(rows), np.float64)
     except Exception:  # noqa: BLE001 - an error must not show which row caused it
         return None
-    if found.shape == (len(rows),) and classes == 2:
-        found = np.stack([1 - found, found], axis=1)
-    return found if found.shape == (len(rows), classes) else None
+    if chances.shape == (len(rows),) and classes == 2:
+        chances = np.stack([1 - chances, chances], axis=1)
+    return chances if chances.shape == (len(rows), classes) else None
 
 
 _STAND_OUT = 5  # a class must have so many sigmas times the root of the number of bins
@@ -149,23 +151,23 @@ def draft_evaluation(
     One row is in one cell, so a unit moves the histogram by at most ``per_unit``, in L2.
     """
     check_fit_goal(goal, data.size)
-    moved, wide = data.per_unit, len(bins) - 1
-    noise = RoundedGaussian(sigma=share_of_noise(fit_noise(goal), 1, moved), sensitivity=moved)
-    _check_size(data.size, smaller_class, len(classes), wide, float(noise.sigma))
+    sensitivity, n_bins = data.per_unit, len(bins) - 1
+    noise = RoundedGaussian(sigma=share_of_noise(fit_noise(goal), 1, sensitivity), sensitivity=sensitivity)
+    _check_size(data.size, smaller_class, len(classes), n_bins, float(noise.sigma))
 
     def histogram(rows: list[NDArray[Any]], _: Sequence[Noisy]) -> NDArray[np.int64]:
         features, targets = rows[:2]
         codes = whole_classes(targets, classes)
         chances = score_rows(model.score, features, len(classes), block)
-        kept = (codes >= 0) & np.isfinite(chances).all(axis=1)
-        codes, chances = codes[kept], chances[kept]
+        counting = (codes >= 0) & np.isfinite(chances).all(axis=1)
+        codes, chances = codes[counting], chances[counting]
         if len(classes) == 2:
             line, score = codes, chances[:, 1]
         else:
             likeliest = chances.argmax(axis=1)
             line, score = (likeliest == codes).astype(np.int64), chances.max(axis=1, initial=0.0)
-        place = np.clip(np.searchsorted(bins, score, side="right") - 1, 0, wide - 1)
-        return np.bincount(line * wide + place, minlength=2 * wide).reshape(2, wide).astype(np.int64)
+        index = np.clip(np.searchsorted(bins, score, side="right") - 1, 0, n_bins - 1)
+        return np.bincount(line * n_bins + index, minlength=2 * n_bins).reshape(2, n_bins).astype(np.int64)
 
     def reading(noisy: Sequence[Noisy], confidence: Fraction) -> Evaluation:
         counts = np.asarray(noisy[0], np.float64)
@@ -184,10 +186,10 @@ def draft_evaluation(
     return Draft(
         task=task,
         asked=f"an evaluation of a model on {len(classes)} classes",
-        forecast=lambda: _forecast(data, noise, wide, smaller_class),
+        forecast=lambda: _forecast(data, noise, n_bins, smaller_class),
         facts=[
             ("classes", ", ".join(map(str, classes.tolist())) + "; rows with another class are dropped"),
-            ("bins", f"{wide} public bins of the score"),
+            ("bins", f"{n_bins} public bins of the score"),
             ("assumes", _ALONE),
         ],
         goal=goal,
@@ -197,8 +199,8 @@ def draft_evaluation(
 def _measures(reader: HistogramReader, classes: tuple[Any, ...]) -> Evaluation:
     """Read all measures off the noisy histogram."""
     two, middles = len(classes) == 2, reader.middles
-    called = (middles >= 0.5).astype(np.float64)
-    lines = [1 - called, called] if two else [np.zeros_like(middles), np.ones_like(middles)]
+    predicted = (middles >= 0.5).astype(np.float64)
+    lines = [1 - predicted, predicted] if two else [np.zeros_like(middles), np.ones_like(middles)]
     return Evaluation(
         accuracy=reader.share(np.stack(lines)),
         auc=reader.auc() if two else None,
@@ -302,13 +304,13 @@ def evaluate(
     """
     from tacit.learn._questions import EVALUATE
 
-    held = _read_classes(model, classes)
-    refuse_unknown_labels((data._types or ((), ()))[-1], held.tolist(), spelled=True)  # noqa: SLF001
+    labels = _read_classes(model, classes)
+    refuse_unknown_labels((data._types or ((), ()))[-1], labels.tolist(), spelled=True)  # noqa: SLF001
     digest = model_digest(model) if name is None else f"name {name}"
     return EVALUATE.ask(
         data,
         model=ScoredModel(scoring_function(model), digest),
-        classes=held,
+        classes=labels,
         bins=_read_edges(bins),
         smaller_class=smaller_class,
         block=block,
@@ -317,9 +319,9 @@ def evaluate(
 
 def _read_classes(model: Any, classes: Any) -> NDArray[Any]:
     """Return the classes in the order of the model's chances: given, or those of the model."""
-    known = getattr(getattr(model, "content", model), "classes_", None) if classes is None else classes
-    known = getattr(getattr(model, "content", model), "classes", None) if known is None else known
-    return np.asarray(declared_classes(known))
+    declared = getattr(getattr(model, "content", model), "classes_", None) if classes is None else classes
+    declared = getattr(getattr(model, "content", model), "classes", None) if declared is None else declared
+    return np.asarray(declared_classes(declared))
 
 
 def _read_edges(bins: Any) -> NDArray[np.float64]:

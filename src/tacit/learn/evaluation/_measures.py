@@ -96,10 +96,10 @@ class HistogramReader:
 
     def auc(self) -> MeasuredShare:
         """Return the chance that a row of the second class scores above one of the first; ties count half."""
-        first, second = self.counts
-        sizes = first.sum(), second.sum()
-        enough = min(sizes) > 3 * self.sigma * np.sqrt(len(first))
-        negative, positive = first / max(sizes[0], 1.0), second / max(sizes[1], 1.0)
+        negatives, positives = self.counts
+        sizes = negatives.sum(), positives.sum()
+        enough = min(sizes) > 3 * self.sigma * np.sqrt(len(negatives))
+        negative, positive = negatives / max(sizes[0], 1.0), positives / max(sizes[1], 1.0)
         below = np.cumsum(negative) - negative / 2  # share of the first class below each bin
         above = positive.sum() - np.cumsum(positive) + positive / 2
         value = float((positive * below).sum())
@@ -108,15 +108,15 @@ class HistogramReader:
 
     def outcomes(self) -> tuple[MeasuredShare, ...]:
         """Return the share of the right or second class in each bin; an empty interval is all of 0 to 1."""
-        found = []
+        outcomes = []
         for missed, hit in self.counts.T:
             rows = missed + hit
             enough = rows > 3 * self.sigma * np.sqrt(2)
             value = min(max(hit / rows, 0.0), 1.0) if rows > 0 else 0.5
             noise = self.sigma**2 * (value**2 + (1 - value) ** 2) / max(rows, 1.0) ** 2
             sample = self.per_unit * max(value * (1 - value), 1 / max(rows, 4.0)) / max(rows, 1.0)
-            found.append(self._interval(value, noise, sample, 0.0, 1.0, enough=bool(enough)))
-        return tuple(found)
+            outcomes.append(self._interval(value, noise, sample, 0.0, 1.0, enough=bool(enough)))
+        return tuple(outcomes)
 
     def _measured(
         self, value: float, influence: NDArray[np.float64], low: float, high: float, *, enough: bool
@@ -129,12 +129,12 @@ class HistogramReader:
     def _interval(
         self, value: float, noise: float, sample: float, low: float, high: float, *, enough: bool
     ) -> MeasuredShare:
-        wide = NormalDist().inv_cdf((1 + float(self.confidence)) / 2)
+        quantile = NormalDist().inv_cdf((1 + float(self.confidence)) / 2)
         if not enough:
             return MeasuredShare(min(max(value, low), high), low, high, high - low)
-        half = wide * float(np.sqrt(noise + sample))
+        half = quantile * float(np.sqrt(noise + sample))
         ends = min(max(value - half, low), high), max(min(value + half, high), low)
-        return MeasuredShare(min(max(value, low), high), *ends, wide * float(np.sqrt(noise)))
+        return MeasuredShare(min(max(value, low), high), *ends, quantile * float(np.sqrt(noise)))
 
 
 _MEASURES = ("accuracy", "auc", "calibration")
@@ -211,17 +211,24 @@ class Evaluation(Content):
         }
         rows = []
         for name, words in meaning.items():
-            one = getattr(self, name)
-            if one is not None:
-                noise = f"{one.noise:.3f}"
-                rows.append((name, words, f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}", noise))
+            measure = getattr(self, name)
+            if measure is not None:
+                noise = f"{measure.noise:.3f}"
+                rows.append(
+                    (name, words, f"{measure.value:.3f}", f"{measure.low:.3f} to {measure.high:.3f}", noise)
+                )
         outcome = f"share of {self.classes[1]}" if len(self.classes) == 2 else "share of right answers"
         bins = tuple(
-            (f"{a:g} to {b:g}", f"{max(n, 0):,.0f}", f"{one.value:.2f}", f"{one.low:.2f} to {one.high:.2f}")
-            for a, b, n, one in zip(
+            (
+                f"{a:g} to {b:g}",
+                f"{max(n, 0):,.0f}",
+                f"{measure.value:.2f}",
+                f"{measure.low:.2f} to {measure.high:.2f}",
+            )
+            for a, b, n, measure in zip(
                 self.edges, self.edges[1:], self.counts.sum(axis=0), self.outcomes, strict=False
             )
-            if one.high - one.low < 1
+            if measure.high - measure.low < 1
         )
         level = f"{self.confidence * 100:g} %"
         return Report(
@@ -249,8 +256,8 @@ class Evaluation(Content):
 
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
         """Yield the measures, and the outcomes of each bin of scores."""
-        known = {name: one for name in _MEASURES if (one := getattr(self, name)) is not None}
-        yield "measures", self._table({"measure": tuple(known)}, "value", tuple(known.values()))
+        measures = {name: measure for name in _MEASURES if (measure := getattr(self, name)) is not None}
+        yield "measures", self._table({"measure": tuple(measures)}, "value", tuple(measures.values()))
         low, high = (tuple(self.edges[part].tolist()) for part in (slice(-1), slice(1, None)))
         yield "outcomes", self._table({"from": low, "to": high}, "share", self.outcomes)
 
@@ -265,8 +272,8 @@ class Evaluation(Content):
         return evaluation_figures(self, what)
 
 
-def _numbers(one: MeasuredShare | None) -> JSON:
-    return None if one is None else [one.value, one.low, one.high, one.noise]
+def _numbers(measure: MeasuredShare | None) -> JSON:
+    return None if measure is None else [measure.value, measure.low, measure.high, measure.noise]
 
 
 def _read(document: Any) -> MeasuredShare | None:
@@ -277,31 +284,37 @@ _ENDS = (0.0, 1.0)
 _GUESSING = ChartSeries("line", _ENDS, _ENDS, colour=GREY, dashed=True)
 
 
-def evaluation_figures(found: Evaluation, what: str | None) -> tuple[Figure, ...]:
+def evaluation_figures(evaluation: Evaluation, figure: str | None) -> tuple[Figure, ...]:
     """Return ``calibration`` and, for two classes, ``roc``."""
-    made = {"calibration": _calibration} if found.auc is None else {"calibration": _calibration, "roc": _roc}
-    measured = f"accuracy {found.accuracy}" + (f", AUC {found.auc}" if found.auc else "")
-    return chosen(what, {name: partial(_figure, name, make, found, measured) for name, make in made.items()})
+    charts = (
+        {"calibration": _calibration}
+        if evaluation.auc is None
+        else {"calibration": _calibration, "roc": _roc}
+    )
+    caption = f"accuracy {evaluation.accuracy}" + (f", AUC {evaluation.auc}" if evaluation.auc else "")
+    return chosen(
+        figure, {name: partial(_figure, name, make, evaluation, caption) for name, make in charts.items()}
+    )
 
 
-def _figure(name: str, make: object, found: Evaluation, measured: str) -> Figure:
-    return Figure(name, (make(found),), (measured,))  # type: ignore[operator]
+def _figure(name: str, make: object, evaluation: Evaluation, caption: str) -> Figure:
+    return Figure(name, (make(evaluation),), (caption,))  # type: ignore[operator]
 
 
-def _calibration(found: Evaluation) -> Chart:
+def _calibration(evaluation: Evaluation) -> Chart:
     """Return the share of the second class in each bin that has enough rows, with its interval."""
-    middles = (found.edges[1:] + found.edges[:-1]) / 2
-    shown = [i for i, one in enumerate(found.outcomes) if one.high - one.low < 1]
-    ends = ([getattr(found.outcomes[i], end) for i in shown] for end in ("value", "low", "high"))
-    words = f"share of {found.classes[1]}" if len(found.classes) == 2 else "share of right answers"
+    middles = (evaluation.edges[1:] + evaluation.edges[:-1]) / 2
+    indices = [i for i, one in enumerate(evaluation.outcomes) if one.high - one.low < 1]
+    ends = ([getattr(evaluation.outcomes[i], end) for i in indices] for end in ("value", "low", "high"))
+    words = f"share of {evaluation.classes[1]}" if len(evaluation.classes) == 2 else "share of right answers"
     x = ChartAxis("score of the model", ends=_ENDS)
-    y = ChartAxis(f"{words}, {found.confidence * 100:g} % intervals", ends=_ENDS)
-    return Chart((_GUESSING, ChartSeries.of("points", middles[shown].tolist(), ends)), x, y)
+    y = ChartAxis(f"{words}, {evaluation.confidence * 100:g} % intervals", ends=_ENDS)
+    return Chart((_GUESSING, ChartSeries.of("points", middles[indices].tolist(), ends)), x, y)
 
 
-def _roc(found: Evaluation) -> Chart:
+def _roc(evaluation: Evaluation) -> Chart:
     """Return hits against false alarms, from the highest score down; noise is smoothed to rising steps."""
-    shares = [np.cumsum(line[::-1]) / max(float(line.sum()), 1.0) for line in found.counts]
+    shares = [np.cumsum(line[::-1]) / max(float(line.sum()), 1.0) for line in evaluation.counts]
     alarms, hits = (np.r_[0, np.clip(np.maximum.accumulate(one), 0, 1)].tolist() for one in shares)
-    x, y = (ChartAxis(f"share of {one} above the score", ends=_ENDS) for one in found.classes)
+    x, y = (ChartAxis(f"share of {one} above the score", ends=_ENDS) for one in evaluation.classes)
     return Chart((_GUESSING, ChartSeries("line", alarms, hits)), x, y)

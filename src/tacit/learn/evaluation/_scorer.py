@@ -43,9 +43,9 @@ def predictions_of(estimator: Any, X: Any) -> NDArray[Any]:
     """
     rows = X.iloc if hasattr(X, "iloc") else np.asarray(cells(X))
 
-    def predicted(place: int) -> Any:
+    def predicted(index: int) -> Any:
         try:
-            return estimator.predict(rows[place : place + 1].copy())[0]
+            return estimator.predict(rows[index : index + 1].copy())[0]
         except TacitError:  # a refusal: it does not depend on the row
             raise
         except Exception:  # noqa: BLE001 - an error must not show which row caused it
@@ -109,7 +109,7 @@ def draft_score(
         steps=(
             Step(
                 noise,
-                lambda held, _: [int(held.sum()), int((FEATURE_STEPS - held).sum())],
+                lambda scores, _: [int(scores.sum()), int((FEATURE_STEPS - scores).sum())],
                 {"statistic": f"sums of {measure}"},
             ),
         ),
@@ -132,9 +132,9 @@ def _several_rows(unit: str) -> TacitError:
 
 def own_measure(name: str, measure: str, estimator: PrivateEstimator) -> str:
     """Return the measure that an estimator is scored with, or refuse another one."""
-    own = "accuracy" if estimator._score_bounds() is None else "neg_mean_squared_error"  # noqa: SLF001
-    if measure != own:
-        raise bad_parameter(name, own, measure, fix=Set(**{name: own}))
+    own_name = "accuracy" if estimator._score_bounds() is None else "neg_mean_squared_error"  # noqa: SLF001
+    if measure != own_name:
+        raise bad_parameter(name, own_name, measure, fix=Set(**{name: own_name}))
     return measure
 
 
@@ -181,9 +181,9 @@ def _check_shapes(estimator: Any, X: Any, y: Any) -> None:
     """Refuse rows that cannot be scored, by their shape alone."""
     if len(X) != len(y):
         raise ValueError("X and y have different numbers of rows")
-    columns, known = getattr(X, "shape", ())[1:], getattr(estimator, "n_features_in_", None)
-    if columns and known is not None and columns != (known,):
-        raise ValueError(f"X has {columns[0]} features, but the estimator was fitted with {known}")
+    columns, n_features = getattr(X, "shape", ())[1:], getattr(estimator, "n_features_in_", None)
+    if columns and n_features is not None and columns != (n_features,):
+        raise ValueError(f"X has {columns[0]} features, but the estimator was fitted with {n_features}")
 
 
 def scorer(measure: str, *, epsilon: Number) -> PricedScorer:

@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 Ends: TypeAlias = tuple[Fraction, Fraction]
 
 
-def _whole(low: int, high: int) -> Ends:
+def _span(low: int, high: int) -> Ends:
     return Fraction(low), Fraction(high)
 
 
 #: The parts of a date that have a natural range.
 DATE_PARTS: dict[str, Ends] = {
-    "quarter": _whole(1, 4), "month": _whole(1, 12), "week": _whole(1, 53), "day": _whole(1, 31),
-    "dayofyear": _whole(1, 366), "weekday": _whole(0, 6), "isodow": _whole(1, 7), "hour": _whole(0, 23),
-    "minute": _whole(0, 59), "second": _whole(0, 59),
+    "quarter": _span(1, 4), "month": _span(1, 12), "week": _span(1, 53), "day": _span(1, 31),
+    "dayofyear": _span(1, 366), "weekday": _span(0, 6), "isodow": _span(1, 7), "hour": _span(0, 23),
+    "minute": _span(0, 59), "second": _span(0, 59),
 }  # fmt: skip
 
 
@@ -506,7 +506,7 @@ def _conversions(nodes: list[Node], kinds: set[Kind]) -> Fix:
     return conversions[0] if len(conversions) == 1 else Either(*conversions[:2])
 
 
-_LARGEST_BOUND = Fraction(10) ** 100
+_MAX_BOUND = Fraction(10) ** 100
 
 
 def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
@@ -516,7 +516,7 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     privacy. Bounds beyond 10^100, which nobody could declare, are no bounds.
     """
     ends = _bounds_of(node, scope)
-    if ends is None or max(abs(ends[0]), abs(ends[1])) > _LARGEST_BOUND:
+    if ends is None or max(abs(ends[0]), abs(ends[1])) > _MAX_BOUND:
         return None
     return ends
 

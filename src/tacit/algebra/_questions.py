@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.core import JSON
 
 
-_MOST_WHOLE = 1000
+_MAX_KEYS = 1000
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "dayname": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
@@ -115,7 +115,7 @@ def whole_numbers(node: Node, scope: Scope) -> range | None:
     match node:
         case Call("floor" | "ceil" | "trunc" | "to_whole", (inner,)):
             below, bounds = whole_numbers(inner, scope), bounds_of(node, scope)
-            if below is not None or bounds is None or not 0 < bounds[1] - bounds[0] < _MOST_WHOLE:
+            if below is not None or bounds is None or not 0 < bounds[1] - bounds[0] < _MAX_KEYS:
                 return below
             return range(int(bounds[0]), int(bounds[1]) + 1)
         case Call("mul", (inner, Literal(float() | int() as by))) | Call(
@@ -267,7 +267,7 @@ class TableQuestion:
 
 def rows_per_unit(node: Relation) -> int | None:
     """Return the most rows one unit can own in a relation; None where nothing bounds it."""
-    return _known(node)[1]
+    return _scope_and_rows(node)[1]
 
 
 def joins_of(node: Relation) -> Iterator[JoinUnits | JoinPublic]:
@@ -338,18 +338,18 @@ def of_each_unit(inner: Relation, by: tuple[tuple[str, Node], ...], measures: tu
     Then the row limit would bound nothing, it would only drop rows. Joins keep it: the rows of a unit
     multiply there.
     """
-    return PerUnit(_whole(inner) if names_unit(inner, by) else inner, by, measures)
+    return PerUnit(_complete(inner) if names_unit(inner, by) else inner, by, measures)
 
 
-def _whole(node: Relation) -> Relation:
+def _complete(node: Relation) -> Relation:
     """Return a relation without the row limits of its tables."""
     match node:
         case Scan(table, _):
             return Scan(table, None)
         case Where() | Project() | PerUnit():
-            return replace(node, input=_whole(node.input))
+            return replace(node, input=_complete(node.input))
         case JoinPublic():
-            return replace(node, left=_whole(node.left))
+            return replace(node, left=_complete(node.left))
         case JoinUnits():
             return node
 
@@ -369,10 +369,10 @@ def sources_of(node: Relation) -> tuple[Table, ...]:
 
 def scope(node: Relation) -> Scope:
     """Return the columns of a relation with the facts that still hold."""
-    return _known(node)[0]
+    return _scope_and_rows(node)[0]
 
 
-def _known(node: Relation) -> tuple[Scope, int | None]:
+def _scope_and_rows(node: Relation) -> tuple[Scope, int | None]:
     """Return the columns of a relation, and the most rows one unit can own in it.
 
     Each of the two needs the other one of the relation below. So both are found at once, in one step for each
@@ -384,30 +384,30 @@ def _known(node: Relation) -> tuple[Scope, int | None]:
                 return Scope({c: table.fact(c) for c in table.facts}, open=True), rows
             return Scope({c: table.fact(c) for c in table.columns}), rows
         case Where(inner, _):
-            return _known(inner)
+            return _scope_and_rows(inner)
         case Project(inner, columns):
-            below, rows = _known(inner)
+            below, rows = _scope_and_rows(inner)
             columns_kept = {name: _carried(expression, below) for name, expression in columns}
             return Scope(columns_kept, narrowed=_narrows(below, columns_kept)), rows
         case JoinPublic() | JoinUnits():
-            return _known_pairs(node)
+            return _scope_of_pairs(node)
         case PerUnit(inner, by, measures):
-            below, rows = _known(inner)
+            below, rows = _scope_and_rows(inner)
             own_facts = {name: _carried(expression, below) for name, expression in by}
             free = rows is None  # then the bounds of a count are a choice, not a fact
-            measured = {m.name: Fact("number", m.bounds, default=free and m.counts) for m in measures}
-            facts = {**own_facts, **measured}
+            measure_facts = {m.name: Fact("number", m.bounds, default=free and m.counts) for m in measures}
+            facts = {**own_facts, **measure_facts}
             return Scope(facts, narrowed=_narrows(below, facts)), 1 if _names_unit(below, by) else rows
 
 
-def _known_pairs(node: JoinPublic | JoinUnits) -> tuple[Scope, int | None]:
+def _scope_of_pairs(node: JoinPublic | JoinUnits) -> tuple[Scope, int | None]:
     """Return what `_known` returns, for a join."""
-    a, rows = _known(node.left)
+    a, rows = _scope_and_rows(node.left)
     owned = {c: a[c] for c in a}
     if isinstance(node, JoinPublic):
         joined = {name: _nullable(node.table.fact(source), node.how) for name, source in node.columns}
         return Scope({**owned, **joined}, open=a.open, narrowed=a.narrowed), rows
-    b, others = _known(node.right)
+    b, others = _scope_and_rows(node.right)
     facts = {**owned, **{c: _nullable(b[c], node.how) for c in b}}
     pair_scope = Scope(facts, open=a.open and b.open, narrowed=a.narrowed or b.narrowed)
     if node.rows is not None or rows is None or others is None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tacit.algebra._expressions import Node
 
 
-_LEAST_EXPONENT = -1000  # 2/step is a double
+_MIN_EXPONENT = -1000  # 2/step is a double
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def grid_for(bounds: tuple[Fraction, Fraction], bits: int = 30) -> ValueGrid:
     exponent = max(
         _ceil_log2(high - low) - bits,
         _ceil_log2(max(abs(low), abs(high))) - 52,
-        _LEAST_EXPONENT,
+        _MIN_EXPONENT,
     )
     step = Fraction(2) ** exponent
     lo, hi = (math.floor(bound / step + Fraction(1, 2)) for bound in bounds)

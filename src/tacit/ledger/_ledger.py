@@ -1003,7 +1003,7 @@ class Ledger:
         """
         operation = partial(
             _decisions.record_gap,
-            seen=self._log.lost_head(witness),
+            witnessed=self._log.lost_head(witness),
             raised={
                 read_account_name(name): read_budget("raised", one) for name, one in (raised or {}).items()
             },

@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 from asking import subject_of
-from tacit.engines.sql._relations import MOST_JOINED, MOST_WRITTEN_OUT
+from tacit.engines.sql._relations import MAX_JOINED, MAX_WRITTEN_OUT
 from tacit.tables.planning._exact_integers import exact_integers
 from tacit.tables.questions._python_expressions import MAX_DEPTH, MAX_PARTS
 
@@ -159,7 +159,7 @@ def test_computed_columns_that_double_again_and_again_are_refused_before_the_cha
 
     error = refused(ask)
     assert error.code == "question-too-large"
-    assert f"only {MOST_WRITTEN_OUT:,} are allowed" in error.what
+    assert f"only {MAX_WRITTEN_OUT:,} are allowed" in error.what
     assert data.remaining.epsilon == HUGE.epsilon
     assert time.process_time() - started < 5
 
@@ -212,7 +212,7 @@ def exact(plan) -> list[int]:
 @pytest.mark.parametrize("kind", ["arrow", "pandas"])
 def test_texts_in_a_large_join_are_bounded_in_bytes(kind):
     """100 times 100 pairs hold at most 256 MiB of one column: a longer text of a unit is missing."""
-    most = MOST_JOINED // 10_000
+    most = MAX_JOINED // 10_000
     texts = ["a" * most, "b" * (most + 1), "é" * (most // 2 + 1), None, "c"]
     table = pa.table({"u": [1, 1, 2, 2, 3], "note": texts, "x": [1, 2, 3, 4, 5]})
     data = tc.protect(

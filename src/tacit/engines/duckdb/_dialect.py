@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _READINGS: dict[Kind, str] = {"number": "tacit_number", "text": "tacit_text", "boolean": "tacit_truth"}
 #: Dates outside these years are NULL: inside, no date function of any engine leaves its range.
 _FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
-_MOST_DAYS = 4_000_000
+_MAX_DAYS = 4_000_000
 
 
 def _in_calendar(moment: str) -> str:
@@ -349,7 +349,7 @@ class DuckDBDialect(Dialect):
         return f"CAST(date_diff('{part}', {first}, {second}) AS DOUBLE)"
 
     def op_add_days(self, x: str, days: str) -> str:
-        inside = f"least(greatest({days}, {self.number(-_MOST_DAYS)}), {self.number(_MOST_DAYS)})"
+        inside = f"least(greatest({days}, {self.number(-_MAX_DAYS)}), {self.number(_MAX_DAYS)})"
         count = f"CASE WHEN isnan({days}) THEN NULL ELSE TRY_CAST({inside} AS INTEGER) END"
         return _in_calendar(f"({x} + to_days({count}))")
 

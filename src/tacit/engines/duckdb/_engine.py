@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from tacit.engines.sql._statements import Statement
 
 
-_MOST_KEYS = 1000  # enough to see their types
+_MAX_KEYS = 1000  # enough to see their types
 
 #: A table's name, its columns with their types, the columns of its unit, and its columns on grids.
 _Form: TypeAlias = (
@@ -115,7 +115,7 @@ def bind(empty: DuckDB, question: TableQuestion, statements: Sequence[Statement]
 
     small: dict[str, Sequence[Sequence[object]]] = {}
     if question.by and question.keys:
-        small["tacit_keys"] = question.keys[:_MOST_KEYS]
+        small["tacit_keys"] = question.keys[:_MAX_KEYS]
     if question.sample is not None:
         small["tacit_sample"] = (("",),)
     try:

@@ -30,7 +30,7 @@ def text_constant(text: str) -> str:
 
 
 _TYPES: dict[Kind, str] = {"number": "float8", "text": "text", "boolean": "boolean", "date": "timestamp"}
-_LONGEST_NAME = 63
+_MAX_NAME = 63
 _FEW = 8
 
 
@@ -56,7 +56,7 @@ class PostgresDialect(Dialect):
     def quote(self, name: str) -> str:
         """Quote an identifier. The server would cut longer ones, so that two of them could become one."""
         data = name.encode()
-        if len(data) > _LONGEST_NAME:
+        if len(data) > _MAX_NAME:
             name = f"{data[:20].decode(errors='ignore')} {sha256(data).hexdigest()[:32]}"
         return '"' + name.replace('"', '""') + '"'
 

@@ -51,7 +51,7 @@ def named(body: Callable[..., str], *values: str) -> str:
     return f"(SELECT {body(*(f'tacit_v.{n}' for n in names))} FROM (SELECT {columns} OFFSET 0) tacit_v)"
 
 
-_MOST = sys.float_info.max
+_MAX_DOUBLE = sys.float_info.max
 
 
 def double(value: float) -> str:
@@ -165,13 +165,13 @@ def remainder(a: str, b: str) -> str:
             f"WHEN {a} IS NULL OR {b} IS NULL THEN NULL "
             f"WHEN abs({a}) >= {_INFINITE} OR {b} = {_NAN} THEN {_NAN} "
             f"WHEN abs({a}) < abs({b}) THEN {a} "
-            f"WHEN {finite} THEN {_left(a, b)} END)"
+            f"WHEN {finite} THEN {_integer_remainder(a, b)} END)"
         )
 
     return named(body, a, b)
 
 
-def _left(a: str, b: str) -> str:
+def _integer_remainder(a: str, b: str) -> str:
     """Write the remainder of two finite doubles, |a| >= |b| > 0, from their bits.
 
     The arguments stand in the innermost query only: further out, names of its own would hide their columns.
@@ -289,7 +289,7 @@ def _to_whole(x: str) -> str:
 
 def _largest(scale: float) -> float:
     """Return the largest double whose product with a scale is finite."""
-    largest = _MOST / scale
+    largest = _MAX_DOUBLE / scale
     while math.isinf(largest * scale):
         largest = math.nextafter(largest, 0)
     return largest
@@ -303,7 +303,7 @@ _CHARS = {
     "%p": "AM", "%M": "MI", "%-M": "FMMI", "%S": "SS", "%-S": "FMSS", "%j": "DDD", "%-j": "FMDDD", "%V": "IW",
     "%G": "IYYY",
 }  # fmt: skip
-_MOST_DAYS = 4_000_000
+_MAX_DAYS = 4_000_000
 #: The last day of the calendar, counted from the first.
 _LAST_DAY = 3_652_058
 _FIRST_MONTH, _LAST_MONTH = 12, 9999 * 12 + 11
@@ -392,7 +392,7 @@ def plus_days(moment: str, days: str) -> str:
     """Write a moment some days later, the number rounded to a whole one; NULL outside the calendar."""
 
     def body(x: str, n: str) -> str:
-        inside = f"least(greatest({n}, {double(-_MOST_DAYS)}), {double(_MOST_DAYS)})::int"
+        inside = f"least(greatest({n}, {double(-_MAX_DAYS)}), {double(_MAX_DAYS)})::int"
         day = f"({x}::date - '0001-01-01'::date) + {inside}"
         return (
             f"(CASE WHEN {x} IS NULL OR {n} IS NULL OR {n} = 'NaN'::float8 THEN NULL "
@@ -476,7 +476,7 @@ def whole_of_text(text: str) -> str:
     def body(x: str) -> str:
         bare = f"regexp_replace(replace({x}, '_', ''), '^{_W}0[xXbB]0*', '')"
         return (
-            f"(CASE WHEN {x} ~ '{_WHOLE}' THEN {_whole_of_digits(x)} "
+            f"(CASE WHEN {x} ~ '{_WHOLE}' THEN {_integer_of_digits(x)} "
             f"WHEN {x} ~ '{hexadecimal}' THEN CASE WHEN length({bare}) < 16 OR {bare} ~ '^[0-7].{{15}}$' "
             f"THEN ('x' || lpad({bare}, 16, '0'))::bit(64)::bigint::float8 END "
             f"WHEN {x} ~ '{binary}' THEN CASE WHEN length({bare}) < 64 "
@@ -486,7 +486,7 @@ def whole_of_text(text: str) -> str:
     return named(body, text)
 
 
-def _whole_of_digits(x: str) -> str:
+def _integer_of_digits(x: str) -> str:
     """Write a text of digits as a whole number: its point is moved by the exponent, in the text."""
     pattern = rf"^{_W}([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?)0*([0-9]*)\.?)?{_W}$"
     pieces = f"SELECT regexp_match(replace({x}, '_', ''), '{pattern}') AS m OFFSET 0"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-_LEAST_VERSION = 16
+_MIN_VERSION = 16
 #: What decides the result of a statement, or whether it ends: refused where it cannot be set.
 _SETTINGS = {
     "client_encoding": "UTF8",
@@ -219,16 +219,16 @@ def _close(connection: Connection, process: int) -> None:
         connection.close()
 
 
-def open_session(place: PostgresPlace) -> Session:
+def open_session(database: PostgresPlace) -> Session:
     """Open a connection with fixed settings, or refuse a server on which they cannot be fixed.
 
     Raises an error of psycopg where the server cannot be reached.
     """
-    connection = _connected(place)
+    connection = _connected(database)
     try:
         [(path,)] = connection.execute(_PATH).fetchall()
         connection.execute("SET search_path = pg_catalog, pg_temp")  # from here on, names are the server's
-        _check_server(connection, place)
+        _check_server(connection, database)
         _fix_settings(connection)
         collations = {str(name) for (name,) in connection.execute(_COLLATIONS, (list(_CASES),)).fetchall()}
     except BaseException:
@@ -237,10 +237,10 @@ def open_session(place: PostgresPlace) -> Session:
     return Session(connection, tuple(path), next(name for name in _CASES if name in collations))
 
 
-def _connected(place: PostgresPlace) -> Connection:
+def _connected(database: PostgresPlace) -> Connection:
     """Connect; from its start the session has no timeouts, whatever the role's own settings are."""
     psycopg = _psycopg()
-    parameters = {"connect_timeout": 10, **place.parameters, "client_encoding": "UTF8"}
+    parameters = {"connect_timeout": 10, **database.parameters, "client_encoding": "UTF8"}
     options = f"{parameters.get('options') or ''} -c statement_timeout=0 -c lock_timeout=0".strip()
     fixed = {"autocommit": True, "prepare_threshold": None, "cursor_factory": psycopg.RawCursor}
     try:
@@ -252,12 +252,12 @@ def _connected(place: PostgresPlace) -> Connection:
     return connection
 
 
-def _check_server(session: Connection, place: PostgresPlace) -> None:
+def _check_server(session: Connection, database: PostgresPlace) -> None:
     version = session.info.server_version // 10_000
-    if version < _LEAST_VERSION:
+    if version < _MIN_VERSION:
         raise TacitError(
             "bad-parameter",
-            f"{place.name} runs PostgreSQL {version}; Tacit needs version {_LEAST_VERSION} or later",
+            f"{database.name} runs PostgreSQL {version}; Tacit needs version {_MIN_VERSION} or later",
             why="earlier versions cannot check whether text can be converted before they convert it",
             fix="use a newer server, or a copy of the tables in Parquet files",
         )
@@ -265,7 +265,7 @@ def _check_server(session: Connection, place: PostgresPlace) -> None:
     if encoding != "UTF8":
         raise TacitError(
             "bad-parameter",
-            f"the database {place.name} has the encoding {encoding}, not UTF8",
+            f"the database {database.name} has the encoding {encoding}, not UTF8",
             why="text in another encoding may not be convertible, and one such row would make a query fail",
             fix="copy the tables to a database that was created with ENCODING 'UTF8'",
         )

@@ -52,10 +52,10 @@ _STORED: dict[str, StoredType] = {
     **dict.fromkeys(("date", "timestamp", "timestamptz"), "moment"),
 }  # fmt: skip
 #: Bytes beyond these are not looked at; no text of the longest length has more.
-_MOST_BYTES = 4 * MOST_TEXT
+_MAX_BYTES = 4 * MOST_TEXT
 #: A larger document is missing. Each number in it takes 16 bytes at least, and its text may have 147,458
 #: characters (1e131071 has 131,072), and the server holds no text of more than a gigabyte.
-_MOST_DOCUMENT = 65_536
+_MAX_DOCUMENT = 65_536
 #: Bytes of UTF-8 without NUL, as pairs of hexadecimal digits.
 _UTF8 = (
     "^(?:0[1-9a-f]|[1-7][0-9a-f]|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]|e0[ab][0-9a-f][89ab][0-9a-f]"
@@ -128,7 +128,7 @@ def value_sql(column: StoredColumn, dialect: Dialect) -> str:
         case "bytea":
             return f'(substring({_text_of_bytes(c)}, 1, {MOST_TEXT}) COLLATE "C")'
         case _ if column.stored == "text":
-            return f'(substring({_whole_text(column, c)}, 1, {MOST_TEXT}) COLLATE "C")'
+            return f'(substring({_complete_text(column, c)}, 1, {MOST_TEXT}) COLLATE "C")'
         case _:
             return c
 
@@ -138,11 +138,11 @@ def _inside(c: str, kind: str, value: str, zone: str) -> str:
     return f"CASE WHEN {c} BETWEEN {earliest} AND {latest} THEN {value} END"
 
 
-def _whole_text(column: StoredColumn, c: str) -> str:
+def _complete_text(column: StoredColumn, c: str) -> str:
     """Write the whole text of a value that is not bytes."""
     if column.base == "jsonb":
         size = f"pg_column_size(ARRAY[{c}::jsonb])"  # an array holds it as it is without compression
-        small = f"CASE WHEN pg_column_size({c}) <= {_MOST_DOCUMENT} THEN {size} <= {_MOST_DOCUMENT} END"
+        small = f"CASE WHEN pg_column_size({c}) <= {_MAX_DOCUMENT} THEN {size} <= {_MAX_DOCUMENT} END"
         return f"CASE WHEN {small} THEN {c}::text END"
     return f"{c}::text"
 
@@ -153,14 +153,14 @@ def _is_utf8(c: str) -> str:
 
 def _text_of_bytes(c: str) -> str:
     """Write the text that bytes are; bytes that are not UTF-8, or contain NUL, are written out."""
-    cut = f"substring({c}, 1, {_MOST_BYTES})"
+    cut = f"substring({c}, 1, {_MAX_BYTES})"
     byte = "CASE WHEN b BETWEEN 32 AND 126 AND b NOT IN (34, 39, 92) THEN chr(b) ELSE '\\x' || upper(lpad(to_hex(b), 2, '0')) END"  # noqa: E501
     prefix = f"SELECT substring({c}, 1, {MOST_TEXT}) AS s OFFSET 0"  # taken once, not for every byte
     bytes_sql = f"SELECT i, get_byte(s, i) AS b FROM ({prefix}) t, generate_series(0, length(s) - 1) i"
     text = f"(SELECT coalesce(string_agg({byte}, '' ORDER BY i), '') FROM ({bytes_sql} OFFSET 0) t)"
     decoded = f"convert_from({cut}, 'UTF8')"
     return (
-        f"CASE WHEN length({c}) <= {_MOST_BYTES} AND {_is_utf8(cut)} THEN {decoded} "
+        f"CASE WHEN length({c}) <= {_MAX_BYTES} AND {_is_utf8(cut)} THEN {decoded} "
         f"WHEN {c} IS NOT NULL THEN {text} END"
     )
 
@@ -198,13 +198,13 @@ def _name(column: StoredColumn, dialect: Dialect) -> str:
         case "moment":
             return dialect.text(f"({value_sql(column, dialect)})", "moment")
         case "text" if column.base == "bytea":
-            text = f"convert_from(CASE WHEN length({c}) <= {_MOST_BYTES} THEN {c} END, 'UTF8')"
+            text = f"convert_from(CASE WHEN length({c}) <= {_MAX_BYTES} THEN {c} END, 'UTF8')"
             digest = f"'sha256:' || encode(sha256({c}), 'hex')"
             hashed = _hashed(text, text)
-            valid = f"length({c}) <= {_MOST_BYTES} AND {_is_utf8(f'substring({c}, 1, {_MOST_BYTES})')}"
+            valid = f"length({c}) <= {_MAX_BYTES} AND {_is_utf8(f'substring({c}, 1, {_MAX_BYTES})')}"
             return f'(CASE WHEN {valid} THEN {hashed} WHEN {c} IS NOT NULL THEN {digest} END COLLATE "C")'
         case _:
-            text = f"({_whole_text(column, c)})"
+            text = f"({_complete_text(column, c)})"
             return _hashed(text, text)
 
 

@@ -274,7 +274,7 @@ def _width(kind: str) -> int:
 
 def check_sole(source: Source, columns: Iterable[str]) -> None:
     """Refuse a column that says whose a row is, if the source has two of its name."""
-    names = _written_names(source)
+    names = _declared_names(source)
     twice = next((column for column in columns if names.count(column) > 1), None)
     if twice is not None:
         raise TacitError(
@@ -285,7 +285,7 @@ def check_sole(source: Source, columns: Iterable[str]) -> None:
         )
 
 
-def _written_names(source: Source) -> list[str]:
+def _declared_names(source: Source) -> list[str]:
     """Return the names of columns as the source writes them; of a database none, where all differ."""
     if not isinstance(source, ParquetSource) or not source.is_there or source.is_remote:
         return source.written_names() or []

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_MOST_HEADER = 1 << 20
+_MAX_HEADER = 1 << 20
 _CHUNK = 1 << 24
-_LEAST_DEFINED = 200  # of 256 bytes; encodings with several bytes for a sign define fewer bytes alone
+_MIN_DEFINED = 200  # of 256 bytes; encodings with several bytes for a sign define fewer bytes alone
 _CODE, _RETURN, _FEED, _BOTH = b"\x1aa", b"\x1ab", b"\x1ac", b"\x1ad"
 
 
@@ -67,15 +67,15 @@ def _header(path: Path, quote: str) -> tuple[bytes, bytes] | None:
     mark = quote.encode() or b"\n\n"  # without quotes, no break is inside a name
     try:
         with path.open("rb") as file:
-            line = file.readline(_MOST_HEADER)
-            while line.count(mark) % 2 and len(line) < _MOST_HEADER and (more := file.readline(_MOST_HEADER)):
+            line = file.readline(_MAX_HEADER)
+            while line.count(mark) % 2 and len(line) < _MAX_HEADER and (more := file.readline(_MAX_HEADER)):
                 line += more
     except OSError:
         return None
-    if len(line) >= _MOST_HEADER:
+    if len(line) >= _MAX_HEADER:
         raise TacitError(
             "bad-parameter",
-            f"the header line of {path.name} is longer than {_MOST_HEADER >> 20} MiB",
+            f"the header line of {path.name} is longer than {_MAX_HEADER >> 20} MiB",
             why="the header line is the first line of a CSV file and names the columns",
             fix="keep fewer columns, or give them shorter names",
         )
@@ -153,12 +153,7 @@ def _signs(encoding: str) -> str:
             signs.append(chr(0xF700 + byte))
     defined = sum(ord(sign) != 0xF700 + byte for byte, sign in enumerate(signs) if len(sign) == 1)
     plain = "".join(signs[:128]) == bytes(range(128)).decode("ascii")
-    if (
-        not plain
-        or len(set(signs)) != 256
-        or defined < _LEAST_DEFINED
-        or any(len(sign) != 1 for sign in signs)
-    ):
+    if not plain or len(set(signs)) != 256 or defined < _MIN_DEFINED or any(len(sign) != 1 for sign in signs):
         raise ValueError("a character of this encoding can take several bytes")
     return "".join(signs)
 

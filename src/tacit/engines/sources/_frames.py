@@ -226,12 +226,12 @@ def cell_text(value: object) -> str | None:
     ('1', 'ana', '1.5', '2026-01-31 00:00:00')
     """
     try:
-        return None if value is None or value != value else _written(value)
+        return None if value is None or value != value else _object_text(value)
     except Exception:  # noqa: BLE001 - pandas.NA cannot be compared; objects may refuse anything
         return None
 
 
-def _written(value: Any) -> str | None:
+def _object_text(value: Any) -> str | None:
     """Write one value as DuckDB writes it in a column of its own type; raise if there is no such text."""
     match value:
         case str():

@@ -135,7 +135,7 @@ _TEXTS = {_CONVERTED: {0, 8, 38}, _LOGICAL: {0x1C, 0x4C, 0xCC}}  # UTF8, ENUM, J
 _STRUCT, _LIST, _BINARY = 12, 9, 8
 _WIDTHS = {1: 0, 2: 0, 3: 1, 7: 8}
 _NUMBERS = {4, 5, 6}
-_FARTHEST = 0xF0
+_FULL_NIBBLE = 0xF0
 
 
 def copy_with_bytes(file: Path, copy: Path) -> None:
@@ -162,7 +162,7 @@ def _forget_texts(footer: bytearray) -> None:
         if number == _SCHEMA and kind == _LIST:
             break
         at = _after(footer, at, kind)
-    count, at = (footer[at] >> 4, at + 1) if footer[at] < _FARTHEST else _number(footer, at + 1)
+    count, at = (footer[at] >> 4, at + 1) if footer[at] < _FULL_NIBBLE else _number(footer, at + 1)
     for _ in range(count):
         at = _after_column(footer, at)
 
@@ -173,7 +173,9 @@ def _after_column(footer: bytearray, at: int) -> int:
         head = at
         number, kind, at = _field(footer, at, number)
         if footer[at] in _TEXTS.get(number, ()):
-            footer[head] = _FARTHEST | kind  # its number and the following ones are beyond all known fields
+            footer[head] = (
+                _FULL_NIBBLE | kind
+            )  # its number and the following ones are beyond all known fields
         at = _after(footer, at, kind)
     return at + 1
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LARGEST = "1.7976931348623157e308"
 _EXACT = "4503599627370496e0"  # 2^52: from here on every double is a whole number
-_MOST_DAYS = 4_000_000
+_MAX_DAYS = 4_000_000
 #: What trim removes: every space of Unicode, as in DuckDB.
 _SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
 #: Signs that may follow ESCAPE; a pattern of at most 10,000 characters lacks one of them.
@@ -46,7 +46,7 @@ _ESCAPES = [chr(code) for code in range(0xE000, 0xE000 + 10_001)]
 _TYPES: dict[Kind | None, str] = {
     "number": "DOUBLE", "text": "STRING", "boolean": "BOOLEAN", "date": "TIMESTAMP_NTZ", None: "STRING",
 }  # fmt: skip
-_MOST_BIGINT = 2**63 - 1
+_MAX_BIGINT = 2**63 - 1
 
 
 class SparkDialect(Dialect):
@@ -163,7 +163,7 @@ class SparkDialect(Dialect):
     # Whole numbers ------------------------------------------------------------------------------------------
 
     def total(self, whole: str, most: int | None = None) -> str:
-        if most is not None and most <= _MOST_BIGINT:
+        if most is not None and most <= _MAX_BIGINT:
             return f"coalesce(sum(CAST({whole} AS BIGINT)), 0L)"
         return f"coalesce({self.sum_or_null(whole)}, CAST(0 AS DECIMAL(38, 0)))"
 
@@ -418,7 +418,7 @@ class SparkDialect(Dialect):
         return diff_sql(part, first, second)
 
     def op_add_days(self, x: str, days: str) -> str:
-        inside = f"least(greatest({days}, {self.number(-_MOST_DAYS)}), {self.number(_MOST_DAYS)})"
+        inside = f"least(greatest({days}, {self.number(-_MAX_DAYS)}), {self.number(_MAX_DAYS)})"
         count = f"CASE WHEN NOT {self.is_missing(days)} THEN CAST(rint({inside}) AS INT) END"
         return in_calendar(f"timestampadd(DAY, {count}, {x})")
 

@@ -144,7 +144,7 @@ _OTHER_FILES = (".csv", ".tsv", ".csv.gz", ".json", ".jsonl", ".orc", ".avro", "
 #: How many databases of a catalog are searched for a name that was misspelled.
 _FEW_DATABASES = 20
 _MOMENTS = {"timestamp", "timestamp_ntz"}
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _SHORT = 18  #: Decimals with as many digits are whole numbers of 64 bits, whose digits Spark does not count.
 #: DuckDB's names of types, as it finds them in a Parquet file, and how Spark declares them.
 _DECLARED = {
@@ -329,8 +329,8 @@ def _declared(kind: str) -> str:
     if kind.startswith("DECIMAL("):
         # Spark fails on a value with more digits than its type has. Its bytes may hold some more than that.
         digits, scale = (int(part) for part in kind[8:-1].split(","))
-        if digits <= _MOST_DIGITS:
-            return f"decimal({_MOST_DIGITS if digits > _SHORT else digits},{scale})"
+        if digits <= _MAX_DIGITS:
+            return f"decimal({_MAX_DIGITS if digits > _SHORT else digits},{scale})"
     return _DECLARED.get(kind, kind)
 
 
@@ -368,7 +368,7 @@ def _refuse_file(session: Any, name: str) -> None:
 
 def _unknown(session: Any, name: str) -> TacitError:
     """Refuse a name that no table has; offer tables that the session knows."""
-    tables = tuple(_known_tables(session, name.replace("`", "").rpartition(".")[0]))
+    tables = tuple(_table_names(session, name.replace("`", "").rpartition(".")[0]))
     fix = choose_name(name, tables)
     elsewhere = next((one for one in tables if one.rpartition(".")[2].lower() == name.lower()), "")
     return TacitError(
@@ -380,7 +380,7 @@ def _unknown(session: Any, name: str) -> TacitError:
     )
 
 
-def _known_tables(session: Any, database_name: str) -> list[str]:
+def _table_names(session: Any, database_name: str) -> list[str]:
     """Return tables of the current database, of the named one and of a few others."""
     tables: list[str] = []
     with contextlib.suppress(Exception):  # whatever cannot be listed is not offered

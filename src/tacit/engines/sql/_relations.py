@@ -60,9 +60,9 @@ _FORMAT_PARTS = frozenset({
     "%a", "%A", "%w", "%u", "%d", "%-d", "%b", "%B", "%m", "%-m", "%y", "%-y", "%Y", "%H", "%-H", "%I", "%-I",
     "%p", "%M", "%-M", "%S", "%-S", "%j", "%-j", "%U", "%W", "%V", "%G", "%%",
 })  # fmt: skip
-_LONGEST_FORMAT = 200
+_MAX_FORMAT = 200
 #: The most characters of SQL of one expression, with the computed columns that it reads written out.
-MOST_SQL = 50_000
+_MAX_SQL = 50_000
 
 
 def grid_columns(facts: Mapping[str, Fact]) -> dict[str, tuple[str, ValueGrid]]:
@@ -111,11 +111,11 @@ class SqlWriter:
                 return dialect.string(str(value))
             case Call(op, args):
                 sql = _CALLS[op](self, op, args, types)
-                if len(sql) > MOST_SQL:
+                if len(sql) > _MAX_SQL:
                     raise TacitError(
                         "bad-expression",
                         "an expression is too deeply nested",
-                        why=f"its SQL would have more than {MOST_SQL:,} characters",
+                        why=f"its SQL would have more than {_MAX_SQL:,} characters",
                         fix="compute it in several steps",
                     )
                 return sql
@@ -144,27 +144,27 @@ class SqlWriter:
 _Writing: TypeAlias = Callable[[SqlWriter, str, tuple[Node, ...], StoredTypes], str]
 
 
-def _written(writer: SqlWriter, op: str) -> Callable[..., str]:
+def _operator(writer: SqlWriter, op: str) -> Callable[..., str]:
     return getattr(writer.dialect, f"op_{op}")  # type: ignore[no-any-return]
 
 
 def _plain(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
-    return _written(writer, op)(*writer.all(args, types))
+    return _operator(writer, op)(*writer.all(args, types))
 
 
 def _with_kind(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
     """Write a conversion, whose form depends on the kind of its argument."""
-    return _written(writer, op)(writer.expression(args[0], types), kind_of(args[0]))
+    return _operator(writer, op)(writer.expression(args[0], types), kind_of(args[0]))
 
 
 def _in(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
     sql, *others = writer.all(args, types)
-    return _written(writer, op)(sql, others)
+    return _operator(writer, op)(sql, others)
 
 
 def _case(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
     a = writer.all(args, types)
-    return _written(writer, op)(list(zip(a[:-1:2], a[1::2], strict=True)), a[-1])
+    return _operator(writer, op)(list(zip(a[:-1:2], a[1::2], strict=True)), a[-1])
 
 
 def _with_texts(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
@@ -172,27 +172,27 @@ def _with_texts(writer: SqlWriter, op: str, args: tuple[Node, ...], types: Store
     constants = [a.value if isinstance(a, Literal) else None for a in args[1:]]
     if None in constants:
         return writer.dialect.null(kind_of(Call(op, args)))
-    return _written(writer, op)(writer.expression(args[0], types), *map(str, constants))
+    return _operator(writer, op)(writer.expression(args[0], types), *map(str, constants))
 
 
 def _power(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
     exponent = args[1].value if isinstance(args[1], Literal) else None
     if exponent is None:
         return writer.dialect.null("number")
-    return _written(writer, op)(writer.expression(args[0], types), float(exponent))
+    return _operator(writer, op)(writer.expression(args[0], types), float(exponent))
 
 
 def _round(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
-    return _written(writer, op)(writer.expression(args[0], types), _small(args[1], 15))
+    return _operator(writer, op)(writer.expression(args[0], types), _small(args[1], 15))
 
 
 def _substring(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
     start, length = max(1, _small(args[1], 10**6)), max(0, _small(args[2], 10**6))
-    return _written(writer, op)(writer.expression(args[0], types), start, length)
+    return _operator(writer, op)(writer.expression(args[0], types), start, length)
 
 
 def _right(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
-    return _written(writer, op)(writer.expression(args[0], types), max(0, _small(args[1], 10**6)))
+    return _operator(writer, op)(writer.expression(args[0], types), max(0, _small(args[1], 10**6)))
 
 
 def _replace(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
@@ -200,7 +200,7 @@ def _replace(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTy
     old, new = (str(a.value) if isinstance(a, Literal) else "" for a in args[1:])
     times = max(1, -(-len(new) // max(len(old), 1)))
     text = writer.dialect.op_substring(writer.expression(args[0], types), 1, MOST_TEXT // times)
-    return _written(writer, op)(text, old, new)
+    return _operator(writer, op)(text, old, new)
 
 
 def _split_part(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
@@ -208,14 +208,14 @@ def _split_part(writer: SqlWriter, op: str, args: tuple[Node, ...], types: Store
     index = max(1, _small(args[2], 10**6))
     if sign is None:
         return writer.dialect.null("text")
-    return _written(writer, op)(writer.expression(args[0], types), str(sign), index)
+    return _operator(writer, op)(writer.expression(args[0], types), str(sign), index)
 
 
 def _strftime(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
     """Write a date in a public format; only parts that every date between the years 1 and 9999 has."""
     form = str(args[1].value) if isinstance(args[1], Literal) else ""
     unknown = [one for one in _FORMAT.findall(form) if one not in _FORMAT_PARTS]
-    if unknown or not 0 < len(form) <= _LONGEST_FORMAT:
+    if unknown or not 0 < len(form) <= _MAX_FORMAT:
         size = "it is too long" if form else "it is empty"  # DuckDB fails on an empty one
         raise TacitError(
             "bad-expression",
@@ -223,7 +223,7 @@ def _strftime(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredT
             why=f"{unknown[0]} is not a part of a date that Tacit writes" if unknown else size,
             fix=Choose(tuple(sorted(_FORMAT_PARTS)), given=unknown[0] if unknown else ""),
         )
-    return _written(writer, op)(writer.expression(args[0], types), form)
+    return _operator(writer, op)(writer.expression(args[0], types), form)
 
 
 def _with_part(allowed: tuple[str, ...]) -> _Writing:
@@ -235,13 +235,13 @@ def _with_part(allowed: tuple[str, ...]) -> _Writing:
                 f"{op} cannot use the part {part[:20]!r}",
                 fix=Choose(allowed, given=part[:20]),
             )
-        return _written(writer, op)(part, *writer.all(args[1:], types))
+        return _operator(writer, op)(part, *writer.all(args[1:], types))
 
     return written
 
 
 def _add_months(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
-    return _written(writer, op)(writer.expression(args[0], types), _small(args[1], 120_000))
+    return _operator(writer, op)(writer.expression(args[0], types), _small(args[1], 120_000))
 
 
 def _small(node: Node, limit: int) -> int:
@@ -267,9 +267,9 @@ _CALLS: dict[str, _Writing] = {op: _OTHERS.get(op, _plain) for op in OPERATORS}
 
 
 #: Characters of an expression with its computed columns written out: more than random plans need anywhere.
-MOST_WRITTEN_OUT = 75_000
+MAX_WRITTEN_OUT = 75_000
 #: The most bytes of text that one column of one unit's pairs holds in a join: 256 MiB.
-MOST_JOINED = 1 << 28
+MAX_JOINED = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,14 +307,14 @@ def _stored_types(writer: QuestionWriter, node: Relation) -> StoredTypes:
             return writer.types(inner)
         case Project(inner, made):
             below = writer.types(inner)
-            return {name: below.get(e.name) if _is_passed_on(e) else _made_type(e) for name, e in made}
+            return {name: below.get(e.name) if _is_passed_on(e) else _computed_type(e) for name, e in made}
         case JoinPublic(left, table, _, brought, _):
             shared = writer.tables.get(table.name, {})
             return {**writer.types(left), **{name: shared.get(source) for name, source in brought}}
         case JoinUnits(left, right, _, _):
             return {**writer.types(left), **writer.types(right)}
         case PerUnit(_, by, measures):
-            keys = {name: _made_type(e) for name, e in by}
+            keys = {name: _computed_type(e) for name, e in by}
             return {**keys, **{measure.name: "float" for measure in measures}}
 
 
@@ -322,7 +322,7 @@ def _is_passed_on(node: Node) -> TypeGuard[Column]:
     return isinstance(node, Column) and node.kind is None
 
 
-def _made_type(node: Node) -> StoredType:
+def _computed_type(node: Node) -> StoredType:
     return STORED[kind_of(node) or "text"]
 
 
@@ -373,11 +373,11 @@ def _length(writer: QuestionWriter, relation: Relation, node: Node, below: Mappi
     columns = names(node) & below.keys() if below else ()
     computed = [(writer.dialect.quote(name), below[name]) for name in columns]
     length = len(sql) + sum(sql.count(column) * own for column, own in computed)
-    if length > MOST_WRITTEN_OUT:
+    if length > MAX_WRITTEN_OUT:
         raise TacitError(
             "question-too-large",
             f"with its computed columns written out, an expression would have {length:,} characters of SQL, "
-            f"but only {MOST_WRITTEN_OUT:,} are allowed",
+            f"but only {MAX_WRITTEN_OUT:,} are allowed",
             why="a column that uses the computed column before it twice is twice as long, at each step",
             fix="fewer steps, each of which uses the computed column before it once",
         )
@@ -470,7 +470,7 @@ def _most_bytes(node: JoinUnits) -> int | None:
     None if no text can be longer: a text has at most ``MOST_TEXT`` characters of at most four bytes.
     """
     a, b = rows_per_unit(node.left), rows_per_unit(node.right)
-    limit = MOST_JOINED // max(1, (a or 1) * (b or 1))
+    limit = MAX_JOINED // max(1, (a or 1) * (b or 1))
     return limit if limit < 4 * MOST_TEXT else None
 
 

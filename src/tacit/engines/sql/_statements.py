@@ -118,8 +118,8 @@ def statements(
     shared = tuple(s for s in statistics if not isinstance(s, BinCounts | DistinctCounts))
     separate = [s for s in statistics if isinstance(s, BinCounts | DistinctCounts)]
     limited = limited_tables(question.input)
-    written = [Statement(_together(writer, question, shared), shared, limited)] if shared else []
-    return (*written, *(Statement(_alone(writer, question, s), (s,), limited) for s in separate))
+    sql_statements = [Statement(_together(writer, question, shared), shared, limited)] if shared else []
+    return (*sql_statements, *(Statement(_alone(writer, question, s), (s,), limited) for s in separate))
 
 
 def _part(writer: QuestionWriter, question: PartialQuestion, statistics: tuple[Statistic, ...]) -> Statement:
@@ -204,7 +204,7 @@ def _keys(question: TableQuestion) -> list[Part]:
     return list(zip(_names(question), types, strict=True))
 
 
-def _known(writer: QuestionWriter, question: TableQuestion, rows: str) -> str:
+def _with_declared_keys(writer: QuestionWriter, question: TableQuestion, rows: str) -> str:
     """Drop rows whose group is not one of the answer's, so that they use up no limit."""
     if not question.by:
         return rows
@@ -238,7 +238,7 @@ def _alone(writer: QuestionWriter, question: TableQuestion, statistic: BinCounts
     dialect, argument = writer.dialect, statistic.argument
     distinct = isinstance(statistic, DistinctCounts)
     ks = _names(question)
-    rows = _known(writer, question, _rows(writer, question, (argument,)))
+    rows = _with_declared_keys(writer, question, _rows(writer, question, (argument,)))
     value = (
         cell_index_sql(writer, "v0", statistic)
         if isinstance(statistic, BinCounts)
@@ -287,7 +287,7 @@ def _together(writer: QuestionWriter, question: TableQuestion, statistics: tuple
     rows = _rows(writer, question, arguments, frozenset(c for c in stored_columns if c is not None))
     straight = (question.groups is None or not ks) and question.per_group is None
     if not straight or question.keys is None:
-        rows = _known(writer, question, rows)
+        rows = _with_declared_keys(writer, question, rows)
     quantities = "".join(
         f", {quantity_sql(writer, s, column, value)} AS q{i}"
         for i, (s, column) in enumerate(zip(statistics, stored_columns, strict=True))

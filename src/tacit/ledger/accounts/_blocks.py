@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.ledger.stores._transaction import Transaction
 
 
-_MOST_PER_UNIT = 100
+_MAX_PER_UNIT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Blocks:
         read_printable("by", self.by, "a word, or the name of a column, of at most 200 characters", "day")
         per_unit = Integer(
             1,
-            _MOST_PER_UNIT,
+            _MAX_PER_UNIT,
             why="if one unit can be in so many blocks, charging them separately saves almost nothing",
             instead=10,
         ).read("per_unit", self.per_unit)

@@ -37,7 +37,7 @@ _KNOWN: dict[tuple[Cost, tuple[Fraction, ...]], Spend] = {}
 #: By the identity of a spend: the spend itself, some orders, what it is at them, and its text.
 _RECORDED: dict[int, tuple[Spend, tuple[Fraction, ...], Spend, str]] = {}
 _FITS: dict[tuple[Cost, Budget], bool] = {}
-_MOST = 4096
+_MAX_CACHED = 4096
 
 
 class CurveNeeded(Exception):  # noqa: N818 - a signal between a transaction and its caller
@@ -51,7 +51,7 @@ class CurveNeeded(Exception):  # noqa: N818 - a signal between a transaction and
     def compute(self) -> None:
         """Compute the spend and keep it."""
         spend = self.cost.spend_at(self.orders)
-        if len(_KNOWN) >= _MOST:
+        if len(_KNOWN) >= _MAX_CACHED:
             _KNOWN.clear()
         _KNOWN[self.cost, self.orders] = spend
 
@@ -66,7 +66,7 @@ class FitNeeded(CurveNeeded):
     def compute(self) -> None:
         """Compute whether the cost fits, and keep it."""
         fits = self.cost.fits(self.budget)
-        if len(_FITS) >= _MOST:
+        if len(_FITS) >= _MAX_CACHED:
             _FITS.clear()
         _FITS[self.cost, self.budget] = fits
 
@@ -101,7 +101,7 @@ def recorded(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> tuple[
     if record is not None and record[0] is spend and record[1] == orders:
         return record[2:]
     at_known = at_orders(spend, cost, orders)
-    if len(_RECORDED) >= _MOST:
+    if len(_RECORDED) >= _MAX_CACHED:
         _RECORDED.clear()
     text = spend_to_text(at_known)
     _RECORDED[id(spend)] = (spend, orders, at_known, text)
@@ -139,8 +139,8 @@ def fits_limit(limit: Budget, spend: Spend, cost: object) -> bool:
     return bool(start.orders) and start.admits(at_orders(spend, cost, start.orders), fits_alone(cost))
 
 
-def _larger(first: Fraction | None, other: Fraction | None) -> Fraction | None:
-    return None if first is None or other is None else max(first, other)
+def _larger(bound: Fraction | None, other: Fraction | None) -> Fraction | None:
+    return None if bound is None or other is None else max(bound, other)
 
 
 #: Which accounts keep a question that is given in its words, or as its shape.

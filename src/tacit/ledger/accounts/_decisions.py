@@ -410,7 +410,7 @@ def record_unsealing(transaction: Transaction, statement: str, who: str) -> None
 def record_gap(
     transaction: Transaction,
     *,
-    seen: Head | None,
+    witnessed: Head | None,
     raised: Mapping[str, Budget],
     opened: Sequence[str] | None,
     statement: str,
@@ -424,7 +424,7 @@ def record_gap(
     tip = transaction.tip
     body: dict[str, object] = {
         "last": {"count": tip.seq, "hash": tip.mac.hex()},
-        "seen": None if seen is None else {"count": seen.count, "hash": seen.hash},
+        "seen": None if witnessed is None else {"count": witnessed.count, "hash": witnessed.hash},
         "opened": None if opened is None else list(opened),
         "statement": statement,
         "who": who,

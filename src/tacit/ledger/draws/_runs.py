@@ -106,7 +106,7 @@ def authorise_run(transaction: Transaction, request: ChargeRequest) -> tuple[Rec
     account = transaction.account(request.account)
     check_lineage(transaction, account, request.dataset)
     earlier = find_charge(transaction, request, account)[0] if request.key else None
-    run = _known_run(transaction, earlier)
+    run = _run_of(transaction, earlier)
     if earlier is not None:
         request_as_charged = as_charged(request, earlier)
         same_charge(transaction, earlier, account, request_as_charged)
@@ -120,7 +120,7 @@ def authorise_run(transaction: Transaction, request: ChargeRequest) -> tuple[Rec
     return _join_run(transaction, request, account, run)
 
 
-def _known_run(transaction: Transaction, earlier: EntryRow | None) -> EntryRow | None:
+def _run_of(transaction: Transaction, earlier: EntryRow | None) -> EntryRow | None:
     """Return the run that an earlier charge with the same key paid for."""
     if earlier is None or earlier.kind == "run":
         return earlier

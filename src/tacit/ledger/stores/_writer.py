@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST = 512  # requests in one batch: bounds how long one commit keeps other processes waiting
+_MAX_BATCH = 512  # requests in one batch: bounds how long one commit keeps other processes waiting
 
 
 class Job(Generic[T]):
@@ -94,7 +94,7 @@ class GroupCommit(Generic[T]):
         batch: list[Job[T]] = []
         try:
             with self._mutex:
-                while self._waiting and len(batch) < _MOST:
+                while self._waiting and len(batch) < _MAX_BATCH:
                     batch.append(self._waiting.popleft())
             self._run(batch)
         except BaseException as error:

@@ -167,7 +167,7 @@ def test_an_old_server_is_refused(
 ) -> None:
     from tacit.engines.postgres import _sessions
 
-    monkeypatch.setattr(_sessions, "_LEAST_VERSION", 99)
+    monkeypatch.setattr(_sessions, "_MIN_VERSION", 99)
     with pytest.raises(tc.TacitError, match="Tacit needs version 99 or later"):
         protected("visits", engine=postgres_url)
 

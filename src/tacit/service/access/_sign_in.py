@@ -16,7 +16,7 @@ from pydantic import StringConstraints
 from tacit.errors import TacitError
 from tacit.service._bodies import Body, DisplayName, UserName, taken
 from tacit.service._operations import ANYONE, SIGNED_IN, Answer, Operation, ServiceCall, is_own_path
-from tacit.service._refusals import not_found, not_permitted
+from tacit.service._refusals import field_missing, not_found, not_permitted
 from tacit.service._times import later_text, new_id, new_secret, now_text
 from tacit.service.access import _passwords
 from tacit.service.access._grants import give_role
@@ -278,7 +278,7 @@ async def _welcome(call: ServiceCall) -> Answer:
     invited = find_link(service.database, body.code)
     is_first = invited["name"] == invited["id"]
     if is_first and not body.name:
-        raise TacitError("bad-parameter", "the first administrator chooses a name to sign in with")
+        raise field_missing("name", "choose a name to sign in with, as the first administrator")
     hashed = await hash_password(body.password)
     with service.database.change() as change:
         person = use_link(change, body.code)["id"]

@@ -17,13 +17,15 @@ from pydantic import StringConstraints
 
 from tacit.errors import TacitError
 from tacit.fixes import Either, Say
+from tacit.parameters import Matching
 from tacit.service._bodies import (
     MAX_QUESTION,
     Words,
+    read_field,
 )
 from tacit.service._kinds import day_asked
 from tacit.service._operations import Answer, Events, Operation, needs
-from tacit.service._refusals import not_found, problem_of
+from tacit.service._refusals import field_missing, not_found, problem_of
 from tacit.service._times import new_id, now_text
 from tacit.service.access import SESSION_COOKIE, cursor_of, identify
 from tacit.service.plans import AskBody, digest_of_ask, own_account, plan_cache, read_ask
@@ -223,9 +225,7 @@ def purpose_of(account: ServiceRow, purpose: str) -> str:
             fix="leave the purpose out, or ask for an allotment for this purpose",
         )
     if not bound and not purpose:
-        raise TacitError(
-            "bad-parameter", "a question needs a purpose", fix="say in a few words what the answer is for"
-        )
+        raise field_missing("purpose", "say in a few words what the answer is for")
     return bound or purpose
 
 
@@ -299,6 +299,12 @@ MAY_ASK = needs("analyst", on="dataset", scope="ask")
 _MAX_WAITING = 200  # of one person and dataset
 
 
+_RETRY_KEY = Matching(
+    "at most 150 printable characters without spaces, in the header Idempotency-Key", r"[\x21-\x7e]*",
+    "question-1", most=150,
+)  # fmt: skip
+
+
 class QueryBody(AskBody):
     """A question, who pays for it, what it is for, and the key that makes a retry safe."""
 
@@ -360,12 +366,7 @@ def post_query(call: ServiceCall) -> Any:
 def read_key(call: ServiceCall, body: QueryBody) -> str:
     """Return the key of a retry: from the header, or from the field of a form."""
     header = call.header("idempotency-key")
-    if header and (len(header) > 150 or not header.isascii() or not header.isprintable() or " " in header):
-        raise TacitError(
-            "bad-parameter",
-            "the header Idempotency-Key must have at most 150 printable characters without spaces",
-        )
-    return header or body.key
+    return str(read_field(_RETRY_KEY, "key", header)) if header else body.key
 
 
 _NEW: dict[str, Any] = {

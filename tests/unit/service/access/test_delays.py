@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from service_browser import Browser, events, invited
-from tacit.service.access import _passwords as _delays
+from tacit.service.access import _passwords
 
 
 @pytest.fixture
@@ -22,14 +22,13 @@ def clock(monkeypatch):
             return self.now
 
     made = Clock()
-    monkeypatch.setattr(_delays, "time", made)
+    monkeypatch.setattr(_passwords, "time", made)
     return made
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Hashes that take no time, for tests of thousands of tries; the counting is the same."""
-    from tacit.service.access import _passwords
 
     tried = []
 
@@ -178,7 +177,6 @@ def test_an_own_account_does_not_reset_the_count_of_an_address(house, clock, qui
 
 
 def test_a_full_queue_refuses_strangers_only_and_counts_nothing(house, clock, quick, monkeypatch):
-    from tacit.service.access import _passwords
 
     with_password(house, "ana")
     own = Browser(house.app)
@@ -218,7 +216,7 @@ def test_waits_are_shared_by_workers(house, settings, clock, quick):
     other = Database.open(settings.database_place)
     try:
         with other.change() as change:
-            assert _delays.count_try(change, [_delays.guessed("name", "ana")]) > 0
+            assert _passwords.count_try(change, [_passwords.guessed("name", "ana")]) > 0
     finally:
         other.close()
 
@@ -234,10 +232,10 @@ def test_counts_are_forgotten_after_a_day(house, clock, quick):
 
 
 def test_the_counts_have_an_upper_limit(house, monkeypatch):
-    monkeypatch.setattr(_delays, "MAX_COUNTS", 50)
+    monkeypatch.setattr(_passwords, "MAX_COUNTS", 50)
     with house.service.database.change() as change:
         for n in range(600):
-            _delays.count_try(change, [f"name:{n}"])
+            _passwords.count_try(change, [f"name:{n}"])
     kept = house.service.database.rows("SELECT subject FROM attempts ORDER BY seen")
     assert len(kept) <= 50 + 256
     assert kept[-1]["subject"] == "name:599"
@@ -262,12 +260,12 @@ def test_guessing_the_current_password_waits_too(house, clock, quick):
 def test_a_clock_that_is_set_back_makes_nobody_wait_for_ever(house, clock):
     with house.service.database.change() as change:
         for _ in range(20):
-            _delays.count_try(change, ["name:x"])
+            _passwords.count_try(change, ["name:x"])
             clock.now += 400
-        _delays.count_try(change, ["name:x"])
-        assert 0 < _delays.count_try(change, ["name:x"]) <= 300
+        _passwords.count_try(change, ["name:x"])
+        assert 0 < _passwords.count_try(change, ["name:x"]) <= 300
         clock.now -= 10**6
-        assert _delays.count_try(change, ["name:x"]) == 0
+        assert _passwords.count_try(change, ["name:x"]) == 0
 
 
 def _form_text(browser):

@@ -234,7 +234,7 @@ _KILLED = """
 import os, sys
 from pathlib import Path
 from tacit.service import ListedSource, ServiceSettings, create_app
-from tacit.service.curation import _decisions
+from tacit.service.curation import _requests
 app = create_app(ServiceSettings(folder=Path(sys.argv[1])))
 service, request = app.state.service, sys.argv[2]
 act = type(service.ledger).refresh
@@ -249,7 +249,7 @@ with service.database.change() as change:
         "UPDATE requests SET state = 'approving', decided_by = ?, document = ? WHERE id = ?",
         sys.argv[3], document, request,
     )
-_decisions.carry_out(service, request, "x")
+_requests.carry_out(service, request, "x")
 """
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tacit.core import Unit, fixes_of, open_account, read_identity
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Either, Set
+from tacit.fixes import Either, Set
 from tacit.genomes._cohort import Cohort
 from tacit.genomes._cohort_draft import PROTECTED
 from tacit.genomes._sites import SiteList, read_sites
 from tacit.genomes._sources import open_genotypes
-from tacit.parameters import Choice, Integer, Listed, Mapped, Needed
+from tacit.parameters import Choice, Integer, Listed, Mapped, Needed, Omitted
 
 if TYPE_CHECKING:
     import os
@@ -152,34 +152,27 @@ def _read_unit(unit: object) -> str:
 
 def _check_phenotype(phenotype: object, status: str) -> None:
     """Refuse a cohort that protects phenotypes alone, and has none to protect."""
-    if phenotype is None:
-        raise TacitError(
-            "bad-parameter",
-            "the cohort protects phenotypes, and has no phenotype",
-            why="this unit is for tests of each SNP against a phenotype",
-            fix=Code('tc.genotypes(..., unit="phenotype", phenotype=[1, 0, ...])'),
-        )
-    if status == "public":
-        raise TacitError(
-            "bad-parameter",
-            "the phenotype is declared public, but this cohort protects the phenotype",
-            why="a public phenotype needs no protection",
-            fix=Either(Set(status="protected"), Set(unit="person")),
-        )
+    where = 'with unit="phenotype"'
+    tests = "this unit is for tests of each SNP against a phenotype"
+    Needed[object]([1, 0, 1], where, why=tests).read("phenotype", phenotype)
+    Omitted(
+        where, why="a public phenotype needs no protection", absent="protected",
+        fix=Either(Set(status="protected"), Set(unit="person")),
+    ).read("status", status)  # fmt: skip
 
 
 def _read_names(clusters: object, cluster_names: Sequence[str] | None) -> tuple[str, ...]:
     """Read the public names of the clusters."""
-    if (clusters is None) != (cluster_names is None):
-        raise TacitError(
-            "bad-parameter",
-            "clusters and cluster_names belong together",
-            why="clusters says who is in which cluster, and cluster_names is the public list of clusters; "
-            "without the list, a label that only one person has would show that this person is there",
-            fix=Set(cluster_names=["north", "south"]),
-        )
+    why = (
+        "clusters says who is in which cluster, and cluster_names is the public list of clusters; "
+        "without the list, a label that only one person has would show that this person is there"
+    )
     if cluster_names is None:
+        Omitted("without cluster_names", why=why, fix=Set(cluster_names=["north", "south"])).read(
+            "clusters", None if clusters is None else "labels"
+        )
         return ()
+    Needed[object](["north", "north", "south"], "with cluster_names", why=why).read("clusters", clusters)
     names = [str(name) for name in _NAMES.read("cluster_names", cluster_names)]
     return tuple(_NAMES.read("cluster_names", names))
 

@@ -180,11 +180,14 @@ class ArrayGenotypes(GenotypeSource):
 
     def __init__(self, array: Any, sites: SiteList | None) -> None:
         shape: tuple[int, ...] = tuple(getattr(array, "shape", ()))
-        if len(shape) != 2 or not shape[1]:
+        if len(shape) != 2 or not shape[1] or not hasattr(array, "__getitem__"):
+            known = hasattr(array, "shape") and hasattr(array, "__getitem__")
+            got = f"an array with {len(shape)} axes" if known else type(array).__name__
+            as_array = "array.reshape(people, variants)" if known else "frame.to_numpy()"
             raise bad_parameter(
-                "source", "an array of people x variants, with at least one variant",
-                f"an array with {len(shape)} axes" if len(shape) != 2 else "an array without variants",
-                fix=Code("tc.genotypes(array.reshape(people, variants), ...)"),
+                "source", "a path, or an array of people x variants with at least one variant",
+                "an array without variants" if len(shape) == 2 and known else got,
+                fix=Code(f"tc.genotypes({as_array}, ...)"),
             )  # fmt: skip
         if sites is not None and len(sites) != shape[1]:
             raise bad_parameter(

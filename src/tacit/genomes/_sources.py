@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from tacit.core import needs
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Say
+from tacit.errors import TacitError
+from tacit.fixes import Say
 from tacit.genomes._genotypes import MISSING, ArrayGenotypes, GenotypeBlock, GenotypeSource, pack, padded
 from tacit.genomes._sites import SiteList, match_alleles, plain_chromosome, read_sites
 
@@ -73,11 +73,6 @@ def _open_array(source: Any, sites: SiteList | None) -> GenotypeSource:
             source = None
     if hasattr(source, "to_pydict"):  # an Arrow table, whose columns are the variants
         source = _of_columns([column.to_pylist() for column in source.columns])
-    if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
-        raise bad_parameter(
-            "source", "a path or an array of people x variants", type(source).__name__,
-            fix=Code("tc.genotypes(frame.to_numpy(), ...)"),
-        )  # fmt: skip
     if hasattr(source, "iloc") or hasattr(source, "get_column"):
         source = source.to_numpy()
     if hasattr(source, "tocsc"):

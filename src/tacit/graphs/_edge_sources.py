@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.engines import ReadColumns, SourceColumns, read_source
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.fixes import Choose, Code, Either, Fix, Say, Set
 from tacit.graphs._graph_facts import name_rank, node_name
 from tacit.parameters import Needed, Omitted
 
@@ -144,11 +144,10 @@ def open_edges(
     column = None if weight is None else weight.column
     listing = _listing_of(source, directed=directed)
     if bipartite and listing not in {None, _of_array, _of_list}:
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_source(
             "a bipartite graph is read from a table, an array or a list of pairs",
-            why="the first column says which of the two nodes is a source, and graph objects do not say it",
-            fix=Code("tc.graph(pd.DataFrame(pairs), bipartite=True, ...)"),
+            "the first column says which of the two nodes is a source, and graph objects do not say it",
+            Code("tc.graph(pd.DataFrame(pairs), bipartite=True, ...)"),
         )
     if listing is not None:
         Omitted("unless the source is a table").read("source_column", ends[0])
@@ -175,10 +174,8 @@ def _two_columns(
     """Return the columns with the two ends, by default the first two beside the weight; or refuse."""
     source_column, target_column = ends
     if weight is not None and weight in ends:
-        raise bad_parameter(
-            "weight", "another column than the ends of the edges", weight,
-            fix=Set(source_column="from", target_column="to", weight=("minutes", (0, 60))),
-        )  # fmt: skip
+        fix = Set(source_column="from", target_column="to", weight=("minutes", (0, 60)))
+        raise _same_column("weight", "the ends of the edges", weight, fix)
     names = None if names is None else [name for name in names if name != weight]
     if source_column is not None:
         target_column = Needed[str]("to", "if source_column is given").read("target_column", target_column)
@@ -195,11 +192,13 @@ def _two_columns(
         _check_first_two(names)
         source_column, target_column = names[0], names[1]
     if source_column == target_column:
-        raise bad_parameter(
-            "target_column", "another column than source_column", target_column,
-            fix=Choose(tuple(names or ()), given=target_column),
-        )  # fmt: skip
+        choice = Choose(tuple(names or ()), given=target_column)
+        raise _same_column("target_column", "source_column", target_column, choice)
     return source_column, target_column
+
+
+def _same_column(parameter: str, other: str, column: str, fix: Fix) -> TacitError:
+    return bad_parameter(parameter, f"another column than {other}", column, fix=fix)
 
 
 def _check_first_two(columns: Sequence[str]) -> None:
@@ -245,13 +244,13 @@ def _positions(source: Any, listing: Any) -> int | None:
     return int(source.vcount()) if unnamed else None
 
 
+def _wrong_source(problem: str, why: str, fix: Fix) -> TacitError:
+    return TacitError("bad-parameter", problem, why=why, fix=fix)
+
+
 def _wrong_shape(why: str) -> TacitError:
-    return TacitError(
-        "bad-parameter",
-        "the source does not have the shape of a graph",
-        why=why,
-        fix=Code("tc.graph(edges[:, :2], ...)"),
-    )
+    fix = Code("tc.graph(edges[:, :2], ...)")
+    return _wrong_source("the source does not have the shape of a graph", why, fix)
 
 
 def _check_direction(has: bool, *, directed: bool) -> None:  # noqa: FBT001 - a fact, not an option
@@ -261,12 +260,11 @@ def _check_direction(has: bool, *, directed: bool) -> None:  # noqa: FBT001 - a 
     mismatch = ("the graph is directed, but it is declared as undirected", Set(directed=True))
     other = ("the graph is undirected, but it is declared as directed", Set(directed=False))
     problem, fix = mismatch if has else other
-    raise TacitError(
-        "bad-parameter",
+    raise _wrong_source(
         problem,
-        why="in a directed graph the unit is one arrow; in an undirected one it is a connection, whichever "
+        "in a directed graph the unit is one arrow; in an undirected one it is a connection, whichever "
         "way it points",
-        fix=Either(fix, Say("convert the graph first")),
+        Either(fix, Say("convert the graph first")),
     )
 
 

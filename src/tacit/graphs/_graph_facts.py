@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
-from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.fixes import Choose, Code, Either, Fix, Say, Set
 from tacit.parameters import Integer, Mapped
 
 if TYPE_CHECKING:
@@ -254,7 +254,6 @@ def read_groups(groups: Mapping[str, Any] | None, nodes: NodeFacts) -> dict[str,
 
 def _read_group(name: str, grouping: Any, nodes: NodeFacts) -> NodeGroups:
     """Read one grouping, or refuse it."""
-    fix = Code(f'groups={{"{name}": {{"ana": "1A", "ben": "1B"}}}}')
     if name in _COLUMNS:
         raise bad_parameter(
             "the name of a grouping", "another word than the columns of the answers", name,
@@ -264,29 +263,27 @@ def _read_group(name: str, grouping: Any, nodes: NodeFacts) -> NodeGroups:
     if not isinstance(grouping, Mapping):
         node_names, labels = nodes.listed, _as_list(grouping)
         if node_names is None or labels is None or len(labels) != len(node_names):
-            raise TacitError(
-                "bad-parameter",
-                f"the grouping {name!r} does not have one label for each node of a public list",
-                why="labels belong to nodes, either by their names or in the order of the list of nodes",
-                fix=fix,
-            )
+            raise _wrong_group(name, "does not have one label for each node of a public list")
         grouping = dict(zip(node_names, labels, strict=True))
     pairs = [(node_name(node), node_name(label)) for node, label in grouping.items()]
     labelled = [(node, label) for node, label in pairs if node is not None and label is not None]
     group_names = tuple(dict.fromkeys(label for _, label in labelled))
     if not labelled or len({node for node, _ in labelled}) != len(labelled):
-        raise bad_parameter(f"the grouping {name!r}", "one label for each node", grouping, fix=fix)
+        raise _wrong_group(name, "does not have one label for each node")
     if (
         nodes.listed is not None
         and (other := next((n for n, _ in labelled if n not in nodes.places), None)) is not None
     ):
-        raise TacitError(
-            "bad-parameter",
-            f"the grouping {name!r} names the node {other!r}, which is not among the declared nodes",
-            fix=Choose(nodes.listed[:40], given=other),
-        )
+        problem = f"names the node {other!r}, which is not among the declared nodes"
+        raise _wrong_group(name, problem, Choose(nodes.listed[:40], given=other))
     index = {label: i for i, label in enumerate(group_names)}
     return NodeGroups(name, group_names, {node: index[label] for node, label in labelled})
+
+
+def _wrong_group(name: str, problem: str, fix: Fix | None = None) -> TacitError:
+    why = "labels belong to nodes, either by their names or in the order of the list of nodes"
+    usual = Code(f'groups={{"{name}": {{"ana": "1A", "ben": "1B"}}}}')
+    return TacitError("bad-parameter", f"the grouping {name!r} {problem}", why=why, fix=fix or usual)
 
 
 def _as_list(labels: Any) -> list[object] | None:

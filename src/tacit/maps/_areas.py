@@ -426,13 +426,14 @@ def as_geometry(polygons: object) -> Any:
         got = polygons if geometry is None else geometry.geom_type
         raise bad_parameter("polygon", "a GeoJSON polygon", got, fix=_POLYGON)
     if not geometry.is_valid:
-        raise TacitError(
-            "bad-parameter",
-            "a polygon crosses itself",
-            why=str(shapely.is_valid_reason(geometry)),
-            fix=Say("repair the polygon with a tool for maps"),
-        )
+        why = str(shapely.is_valid_reason(geometry))
+        raise wrong_polygons("a polygon crosses itself", why, Say("repair the polygon with a tool for maps"))
     return geometry
+
+
+def wrong_polygons(problem: str, why: str, fix: Fix) -> TacitError:
+    """Return the refusal of public polygons that cannot be regions or areas."""
+    return TacitError("bad-parameter", problem, why=why, fix=fix)
 
 
 def read_geojson(name: str, path: str | os.PathLike[str]) -> Any:
@@ -470,11 +471,15 @@ def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, .
                 _place(_point(lat, lon, i), name, within_km) for i, (lat, lon) in enumerate(document, 1)
             ]
         except (TypeError, ValueError):
-            raise bad_parameter("layer", "GeoJSON, or pairs of latitude and longitude", layer,
-                                fix=Say("give a list of pairs")) from None  # fmt: skip
+            must_be, fix = "GeoJSON, or pairs of latitude and longitude", "give a list of pairs"
+            raise _wrong_layer(must_be, layer, fix) from None
     if not places:
-        raise bad_parameter("layer", "at least one place", layer, fix=Say("give a layer with features"))
+        raise _wrong_layer("at least one place", layer, "give a layer with features")
     return tuple(one.name for one in places), [one.area for one in places]
+
+
+def _wrong_layer(must_be: str, layer: object, fix: str) -> TacitError:
+    return bad_parameter("layer", must_be, layer, fix=Say(fix))
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,9 +507,8 @@ def _place(feature: Any, name: str, km: float) -> _Place:
         try:
             lon, lat = shape["coordinates"][:2]
         except (KeyError, TypeError, ValueError):
-            raise bad_parameter(
-                "layer", "points with a longitude and a latitude", shape, fix=Say("check the features")
-            ) from None
+            must_be = "points with a longitude and a latitude"
+            raise _wrong_layer(must_be, shape, "check the features") from None
         return _Place(str(label), Circle.read(lat, lon, km))
     polygon = as_geometry(shape)
     return _Place(str(label), PolygonArea(_widen(polygon, km) if km else polygon))

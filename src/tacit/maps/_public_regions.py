@@ -15,7 +15,7 @@ import numpy as np
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Say, Set
-from tacit.maps._areas import EARTH_KM, as_geometry, read_geojson
+from tacit.maps._areas import EARTH_KM, as_geometry, read_geojson, wrong_polygons
 from tacit.maps._regions import PolygonRegions
 
 if TYPE_CHECKING:
@@ -47,11 +47,10 @@ def read_districts(
     names = _property(features, name)
     if len(set(names)) != len(names):
         twice = next(one for one in names if names.count(one) > 1)
-        raise TacitError(
-            "bad-parameter", f"two polygons have the name {twice!r}",
-            why="each name is one line of the answer",
-            fix=Say("join them to one MultiPolygon, or rename one"),
-        )  # fmt: skip
+        fix = Say("join them to one MultiPolygon, or rename one")
+        raise wrong_polygons(
+            f"two polygons have the name {twice!r}", "each name is one line of the answer", fix
+        )
     shapes = [as_geometry(feature.get("geometry")) for feature in features]
     larger = {level: _property(features, level) for level in levels}
     _check_nested([names, *larger.values()], [name, *levels])
@@ -110,11 +109,11 @@ def _check_nested(levels: list[tuple[str, ...]], names: list[str]) -> None:
         parents: dict[str, str] = {}
         for small, large in zip(below, above, strict=True):
             if parents.setdefault(small, large) != large:
-                raise TacitError(
-                    "bad-parameter", f"the {lower} {small!r} lies in two of {upper!r}",
-                    why="in a hierarchy each region is part of one larger region",
-                    fix=Say("name the levels from the smallest to the largest"),
-                )  # fmt: skip
+                raise wrong_polygons(
+                    f"the {lower} {small!r} lies in two of {upper!r}",
+                    "in a hierarchy each region is part of one larger region",
+                    Say("name the levels from the smallest to the largest"),
+                )
 
 
 def _check_place(regions: PolygonRegions, box: Box) -> None:
@@ -124,12 +123,11 @@ def _check_place(regions: PolygonRegions, box: Box) -> None:
         if ((n > box.south) & (s < box.north) & (e + turn > box.west) & (w + turn < box.east)).any():
             return
     swapped = ((e > box.south) & (w < box.north) & (n > box.west) & (s < box.east)).any()
-    raise TacitError(
-        "bad-parameter",
+    raise wrong_polygons(
         "no polygon lies in the box"
         + (", but with latitude and longitude swapped some do" if swapped else ""),
-        why="GeoJSON writes the longitude first; the box has the latitude first",
-        fix=Set(box=((box.west, box.south), (box.east, box.north))) if swapped else Say("check the box"),
+        "GeoJSON writes the longitude first; the box has the latitude first",
+        Set(box=((box.west, box.south), (box.east, box.north))) if swapped else Say("check the box"),
     )
 
 
@@ -148,11 +146,11 @@ def _check_overlaps(regions: PolygonRegions) -> None:
     overlapping = np.flatnonzero(shared > _OVERLAP * smaller)
     if len(overlapping):
         first_name, second_name = (regions.names[i[overlapping[0]]] for i in (smaller_index, larger_index))
-        raise TacitError(
-            "bad-parameter", f"the polygons {first_name!r} and {second_name!r} overlap",
-            why="a point counts in one region only, so the count of the other would be too small",
-            fix=Say("give polygons that only share borders; use parents for larger regions"),
-        )  # fmt: skip
+        raise wrong_polygons(
+            f"the polygons {first_name!r} and {second_name!r} overlap",
+            "a point counts in one region only, so the count of the other would be too small",
+            Say("give polygons that only share borders; use parents for larger regions"),
+        )
 
 
 def cells_over(box: Box, resolution: int, coarsest: int) -> PolygonRegions:

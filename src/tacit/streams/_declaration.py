@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError
 from tacit.exact import count, rational
-from tacit.fixes import Code, Declare, Either, Say, Set
+from tacit.fixes import Code, Say, Set
 from tacit.ledger import Blocks, Ledger, open_ledger, own_memory
 from tacit.parameters import Choice, Needed, Omitted
 from tacit.streams._folder import Admission, StreamFolder
@@ -229,13 +229,10 @@ def _check_folder(source: str | os.PathLike[str]) -> None:
 def _read_level(level: object, unit: object, most_days: object, apart: object) -> tuple[Unit, int, int]:
     """Read who is protected, and in how many days one unit can be."""
     Choice(_LEVELS).read("level", level)
-    if (unit is None) != (level == "event"):
-        raise TacitError(
-            "bad-parameter",
-            "a unit is needed at the levels person-day and person, and none at the level event",
-            why="at the level event, each row is protected on its own",
-            fix=Either(Declare("unit", "patient_id", function="tc.stream"), Set(level="event")),
-        )
+    if level == "event":
+        Omitted("at the level event", why="each row is protected on its own").read("unit", unit)
+    else:
+        Needed[object]("patient_id", f"at the level {level}", why="a unit owns its rows").read("unit", unit)
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
     if level != "person":
         elsewhere = Omitted("unless the level is person", fix=Set(level="person"))

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.engines import KEPT, CsvSource, cell_text, read_kept, read_note, read_source, write_rows
 from tacit.errors import TacitError
-from tacit.fixes import Code, Say
+from tacit.fixes import Code, Fix, Say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -185,37 +185,37 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
             columns = {str(name): list(values) for name, values in rows.items()}
             lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
         except (TypeError, ValueError):
-            raise TacitError(
-                "bad-parameter",
+            raise _wrong_rows(
                 "the columns of a day are lists of the same length",
-                fix=Code('stream.append("2026-01-31", {"patient_id": [7, 8], "temp": [38.2, 36.9]})'),
+                Code('stream.append("2026-01-31", {"patient_id": [7, 8], "temp": [38.2, 36.9]})'),
             ) from None
         return _as_csv(lines, tuple(columns), scratch)
     if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
         if not all(isinstance(row, Mapping) for row in rows):
-            raise TacitError(
-                "bad-parameter",
-                "the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries",
-                fix=Code('stream.append("2026-01-31", [{"patient_id": 7, "temp": 38.2}])'),
+            raise _wrong_rows(
+                _FORMS,
+                Code('stream.append("2026-01-31", [{"patient_id": 7, "temp": 38.2}])'),
             )
         names = dict.fromkeys(str(name) for row in rows for name in row)
         return _as_csv([{str(k): v for k, v in row.items()} for row in rows], tuple(names), scratch)
     source = read_source(rows)
     if isinstance(source, CsvSource) and (source.encoding or source.decimal != "."):
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_rows(
             "the CSV file of a day must be in UTF-8 and have decimal points",
+            Say("read it into a data frame first"),
             why="its rows are stored as they are",
-            fix=Say("read it into a data frame first"),
         )
     if source.kind not in {"frame", "csv", "parquet"} or (source.kind != "frame" and not source.is_there):
-        raise TacitError(
-            "bad-parameter",
-            f"there are no rows at {source.place}",
-            why="the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries",
-            fix=Say("check the name of the file"),
-        )
+        fix = Say("check the name of the file")
+        raise _wrong_rows(f"there are no rows at {source.place}", fix, why=_FORMS)
     return source
+
+
+_FORMS = "the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries"
+
+
+def _wrong_rows(problem: str, fix: Fix, *, why: str = "") -> TacitError:
+    return TacitError("bad-parameter", problem, why=why, fix=fix)
 
 
 def _write(
@@ -230,11 +230,10 @@ def _write(
     try:
         write_rows(source, draft, unit, barred, note)
     except duckdb.Error as error:
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_rows(
             "the rows cannot be stored as a Parquet file",
+            Say("correct the rows, or give the columns plain types"),
             why=f"{str(error).splitlines()[0]}; nothing was stored",
-            fix=Say("correct the rows, or give the columns plain types"),
         ) from None
 
 

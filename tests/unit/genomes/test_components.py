@@ -33,7 +33,7 @@ def two_populations(people, variants, seed=0):
 @pytest.mark.parametrize("clip", [None, 40])
 @pytest.mark.parametrize("held", [1 << 26, 24])
 def test_products_are_exact_in_any_slices(monkeypatch, clip, held):
-    monkeypatch.setattr(_sums, "_HELD", held)
+    monkeypatch.setattr(_sums, "_HELD_BYTES", held)
     monkeypatch.setattr(_sums, "_CELLS", 70)
     calls = RNG.integers(-1, 3, (101, 9)).astype(np.int8)
     places = np.array([0, 2, 3, 7, 8])

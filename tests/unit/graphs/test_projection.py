@@ -103,7 +103,7 @@ def test_a_solver_that_is_wrong_changes_nothing(monkeypatch, broken):
             return np.full(size, 1e6), np.full(nodes, -1.0)
         return np.zeros(size) if broken == "zeros" else np.full(size, 0.5), np.zeros(nodes)
 
-    monkeypatch.setattr(_subgraphs, "_solved", solved)
+    monkeypatch.setattr(_subgraphs, "_solve", solved)
     exact = []
     monkeypatch.setattr(_subgraphs, "largest_sum", lambda *a: exact.append(1) or largest_sum(*a))
     for edges, value in zip(graphs, expected, strict=True):
@@ -121,7 +121,7 @@ def test_bounds_are_proven_whatever_the_solver_says(monkeypatch):
         most = np.ones(len(ends), dtype=np.int64)
         nonsense = rng.random(len(ends)) * 3 - 0.5, rng.random(edges.nodes) * 2 - 0.5
         monkeypatch.setattr(
-            _subgraphs, "_solved", lambda limits, *a, n=nonsense: (n[0], n[1][: limits.shape[0]])
+            _subgraphs, "_solve", lambda limits, *a, n=nonsense: (n[0], n[1][: limits.shape[0]])
         )
         bounds = _subgraphs._bounds(ends, most, tau, "highs-ipm")
         optimum = _subgraphs._solve_exactly(ends, most, tau)

@@ -52,7 +52,7 @@ def test_the_code_that_the_proof_names_exists(name):
     homes = [
         tc,
         tc.mechanisms,
-        *(importlib.import_module(f"tacit.mechanisms.{m}") for m in ("additive._grid_noise", "_grid")),
+        *(importlib.import_module(f"tacit.mechanisms.{m}") for m in ("additive._lattice_noise", "_grid")),
     ]
     first, *rest = name.split(".")
     found = next(getattr(home, first) for home in homes if hasattr(home, first))

@@ -2,6 +2,7 @@
 
 In reading order:
 
+- ``_lattice_noise``: what noise on the multiples of a grid has in common
 - ``_grid_noise``: Laplace and Gaussian noise for real numbers, on a public grid
 - ``_integer_noise``: discrete Laplace, discrete Gaussian and rounded Gaussian noise for whole numbers
 - ``_linear_noise``: the law of a weighted sum of independent noises

@@ -31,7 +31,7 @@ from tacit.mechanisms._mechanism import (
     show,
 )
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw, check_width, square_root_up
-from tacit.mechanisms.additive._grid_noise import SMALLEST_SCALE, GridNoise, laplace_cost, out_of_range
+from tacit.mechanisms.additive._lattice_noise import SMALLEST_SCALE, LatticeNoise, laplace_cost, out_of_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from tacit.accounting import Adjacency, Cost
 
 
-class IntegerNoise(GridNoise, IntegerMechanism):
+class IntegerNoise(LatticeNoise, IntegerMechanism):
     """Integer noise on integers."""
 
     __slots__ = ()
 
     additive: ClassVar[bool] = True
     grid = Fraction(1)
-    _size = None
+    _rounding: ClassVar[Fraction] = Fraction(0)
     _law: LaplaceLaw | GaussianLaw
 
     def release(self, value: object) -> Any:
@@ -78,10 +78,6 @@ class IntegerNoise(GridNoise, IntegerMechanism):
         check_width(scale, power=56)
         if scale < SMALLEST_SCALE:
             raise out_of_range(scale)
-
-    @property
-    def _rounding(self) -> Fraction:
-        return Fraction(0)
 
     @property
     def worst_pair(self) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from tacit.fixes import Code
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._mechanism import IntegerMechanism, confidence_level, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import check_width
-from tacit.mechanisms.additive._grid_noise import SMALLEST_SCALE, out_of_range
+from tacit.mechanisms.additive._lattice_noise import SMALLEST_SCALE, out_of_range
 from tacit.parameters import Integer
 
 if TYPE_CHECKING:

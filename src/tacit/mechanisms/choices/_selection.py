@@ -33,7 +33,7 @@ from tacit.mechanisms._mechanism import (
     show,
 )
 from tacit.mechanisms._noise_laws import LaplaceLaw
-from tacit.parameters import Choice, Integer, Omitted
+from tacit.parameters import Choice, Integer, Needed, Omitted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,7 +138,8 @@ class Selection(IntegerMechanism):
         The smallest number t of steps such that, whatever the scores, a candidate more than t steps below
         the best is chosen with probability at most 1 - confidence.
         """
-        options = Integer(1, instead=100).read("candidates", candidates)
+        needed: Needed[int] = Needed(100, "for a choice: how many candidates there are")
+        options = Integer(1, instead=100).read("candidates", needed.read("candidates", candidates))
         why = "choices are not numbers, so several cannot be added up"
         Omitted("for a choice", why, absent=1).read("copies", copies)
         return _furthest(self, confidence_level(confidence), options)

@@ -35,7 +35,8 @@ from tacit.mechanisms._mechanism import (
     show,
 )
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
-from tacit.mechanisms.additive._grid_noise import SMALLEST_SCALE, Laplace, out_of_range
+from tacit.mechanisms.additive._grid_noise import Laplace
+from tacit.mechanisms.additive._lattice_noise import SMALLEST_SCALE, out_of_range
 from tacit.parameters import Integer, Listed, Omitted
 
 if TYPE_CHECKING:

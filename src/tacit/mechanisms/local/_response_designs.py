@@ -322,7 +322,10 @@ class Design(LocalRandomizer):
 
     @staticmethod
     def lie_detector(p1: Number | str, p2: Number | str) -> TwoGroupDesign:
-        """Ask two groups by Mangat's design, for honest yeses too (Moshagen, Musch, Erdfelder 2012)."""
+        """Ask two groups by Mangat's design, and estimate the share of honest yeses.
+
+        Moshagen, Musch, Erdfelder 2012.
+        """
         return TwoGroupDesign("lie detector", two_chances(p1, p2))
 
     @staticmethod

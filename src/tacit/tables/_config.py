@@ -239,7 +239,7 @@ def _check_engine(name: str, facts: Any) -> None:
 
 
 def _on_server(facts: Any) -> bool:
-    """Whether a dataset's tables are on a database server."""
+    """Return whether a dataset's tables are on a database server."""
     return str(facts.get("engine", "")).startswith(("postgresql://", "postgres://"))
 
 

@@ -348,7 +348,7 @@ def _check_names(declared: Mapping[str, Collection[str] | None], tables: Mapping
 
 
 def _is_slip(name: str, column: str) -> bool:
-    """Whether a name is likely a column's, misspelled; a longer one, such as stay_2, may be computed."""
+    """Return whether a name is likely a misspelled column; a longer one, such as stay_2, may be computed."""
     if not column or (column in name and column != name):
         return False
     return sorted(name) == sorted(column) or SequenceMatcher(None, name, column).ratio() >= 0.75
@@ -501,11 +501,11 @@ class BlockColumn:
         return None
 
     def _is_read(self, rows: Relation, node: Node) -> bool:
-        """Whether an expression is the block column, read as its declared kind."""
+        """Return whether an expression is the block column, read as its declared kind."""
         return isinstance(node, Column) and node.kind == self.kind and self._is_own(rows, node)
 
     def _is_own(self, rows: Relation, node: Node) -> bool:
-        """Whether an expression is the block column as it stands in the declared table, nothing else."""
+        """Return whether an expression is the block column as it stands in the declared table."""
         if not isinstance(node, Column) or node.kind not in {None, self.kind}:
             return False
         match rows:

@@ -367,7 +367,7 @@ def _context(question: TableQuestion, *, by_row: bool, added: bool, single: bool
 
 
 def _one_row_each(relation: Relation, *, by_row: bool) -> bool:
-    """Whether every unit of the table has exactly one row: nothing is filtered, joined or grouped."""
+    """Return whether every unit of the table has exactly one row: nothing is filtered, joined or grouped."""
     return isinstance(relation, Scan) and (by_row or relation.rows == 1)
 
 

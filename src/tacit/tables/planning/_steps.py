@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from tacit.accounting import Cost, largest_pure, pure_rho, rho_within
 from tacit.algebra import document
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
+from tacit.errors import TacitError
 from tacit.fixes import Set
 from tacit.mechanisms import (
     DiscreteGaussian,
@@ -46,10 +45,12 @@ from tacit.mechanisms import (
     TopK,
     sampling_secret,
 )
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from tacit.algebra import Contribution, Statistic
     from tacit.core import JSON, Unit
+    from tacit.exact import Number
     from tacit.mechanisms import IntegerMechanism
 
 
@@ -383,13 +384,9 @@ def read_sample(share: Number) -> int:
     >>> read_sample(0.25) == 2**30
     True
     """
-    p = rational("share", share)
-    k = round(p * MAX_SAMPLED)
-    if not 0 < k < MAX_SAMPLED:
-        raise bad_parameter(
-            "share", "between 0 and 1, such as 0.05 for 5 percent", share, fix=Set(share=0.05)
-        )
-    return k
+    p = RealNumber(above=0, below=1, instead=0.05, why="0.05 stands for 5 percent").read("share", share)
+    half = Fraction(1, 2 * MAX_SAMPLED)
+    return round(RealNumber(above=half, below=1 - half, instead=0.05).read("share", p) * MAX_SAMPLED)
 
 
 def share_of_sample(sample: int) -> Fraction:
@@ -436,11 +433,8 @@ def inner_ask(ask: Ask, sample: int) -> Ask:
     guess = Fraction(math.log1p(math.expm1(float(ask.epsilon)) / float(q)))
     while Cost.pure(guess).sampled(q).epsilon(delta=0) > ask.epsilon:
         guess *= 1 - Fraction(1, 2**40)
-    if not ask.delta / q < 1:
-        raise bad_parameter(
-            "delta", f"below the share of the sample, {float(q):g}", float(ask.delta), fix=Set(delta=1e-6)
-        )
-    return Ask(guess, ask.delta / q, laplace=True)
+    below_share = RealNumber(least=0, below=q, why="the sample has this share", instead=1e-6)
+    return Ask(guess, below_share.read("delta", ask.delta) / q, laplace=True)
 
 
 def amplified_ask(inner: Ask, sample: int) -> Ask:

@@ -209,7 +209,7 @@ class OnBounds(Aggregate):
 
 
 def is_yes_no(node: Node | None) -> bool:
-    """Whether an expression is a condition as the number 1 or 0."""
+    """Return whether an expression is a condition as the number 1 or 0."""
     match node:
         case Call("to_number", (inner,)):
             return kind_of(inner) == "boolean"

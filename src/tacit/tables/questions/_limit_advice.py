@@ -69,7 +69,7 @@ class CutNote:
         return f"of the values of {self.column} in {self.table} are outside the bounds {low} to {high}"
 
     def concerns(self, question: TableQuestion) -> bool:
-        """Whether a question reads the table under this limit, or the column with these bounds."""
+        """Return whether a question reads the table under this limit, or the column with these bounds."""
         scans = [scan for scan in scans_of(question.input) if scan.table.name == self.table]
         if self.bounds is None:
             return any(scan.rows == self.rows for scan in scans)

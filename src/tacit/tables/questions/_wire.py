@@ -343,7 +343,7 @@ def check_rows(relation: Relation, limits: Limits, *, one_row_left: bool = False
 
 
 def _sums(inner: Relation, by: tuple[tuple[str, Node], ...], limits: Limits) -> bool:
-    """Whether the fluent API can sum a unit's rows: they are limited, or one row of each unit is left."""
+    """Return whether the fluent API can sum a unit's rows: they are limited, or each unit has one row."""
     if rows_per_unit(inner) is not None:
         return True
     return names_unit(inner, by) and all(limits.rows_of(scan.table.name) for scan in scans_of(inner))

@@ -248,7 +248,7 @@ def _without_group(question: TableQuestion, facts: Scope) -> str:
 
 
 def _has_all_keys(question: TableQuestion) -> bool:
-    """Whether the form of the groups allows no other keys: every branch of a CASE is one, every weekday."""
+    """Return whether groups have no keys but those of their form: each branch of a CASE, each weekday."""
     key_lists = [keys_of(node, Scope({}, open=True)) for _, node in question.by]
     return None not in key_lists and set(product(*(keys or () for keys in key_lists))) <= set(
         question.keys or ()
@@ -256,7 +256,7 @@ def _has_all_keys(question: TableQuestion) -> bool:
 
 
 def _can_cut(question: TableQuestion, contributed: Contribution, unit: Unit) -> bool:
-    """Whether a limit can drop rows: of tables, of joins, of groups or within them."""
+    """Return whether a limit can drop rows: of tables, of joins, of groups or within them."""
     if unit.is_row:
         return False
     of_groups = contributed.grouped and question.groups is not None
@@ -265,7 +265,7 @@ def _can_cut(question: TableQuestion, contributed: Contribution, unit: Unit) -> 
 
 
 def _limits_rows(node: Relation) -> bool:
-    """Whether a limit on the rows of tables or joins applies below."""
+    """Return whether a limit on the rows of tables or joins applies below."""
     match node:
         case Scan(_, rows):
             return rows is not None
@@ -278,7 +278,7 @@ def _limits_rows(node: Relation) -> bool:
 
 
 def _limits_below_units(node: Relation) -> bool:
-    """Whether numbers within a unit are made from limited rows."""
+    """Return whether numbers within a unit are made from limited rows."""
     match node:
         case PerUnit():
             return _limits_rows(node)

@@ -109,7 +109,7 @@ def evaluate(node: Node, line: Mapping[str, ValueWithInterval]) -> ValueWithInte
 
 
 def _divisor_is_noise(args: list[ValueWithInterval], line: Mapping[str, ValueWithInterval]) -> bool:
-    """Whether the rule for hidden values hides a quotient, by the interval of its divisor."""
+    """Return whether the rule for hidden values hides a quotient, by the interval of its divisor."""
     value, low, high = args[1]
     if low is None or high is None or low == high or not isinstance(value, int | float):
         return False

@@ -477,7 +477,7 @@ class CrossNoise:
         return math.prod(self.sizes[i] for i in columns)
 
     def covers(self, table: ColumnSet) -> bool:
-        """Whether a table can be rebuilt from what was measured."""
+        """Return whether a table can be rebuilt from what was measured."""
         if self.law == "laplace":
             return any(set(table) <= set(one) for one in self.sets)
         return self._core(table) in self._place

@@ -18,7 +18,8 @@ import json, os, sys
 import numpy as np, torch
 import tacit as tc
 from torch import distributed
-from tacit.learn import AdaptiveClip, Trainer, _training_steps
+from tacit.learn import AdaptiveClip, Trainer
+from tacit.learn.training import _mechanisms
 
 def train(place, case, world, rank):
     if world > 1:
@@ -26,8 +27,8 @@ def train(place, case, world, rank):
         distributed.init_process_group("gloo", init_method=meet, rank=rank, world_size=world)
     drawn = []
     draw = lambda self, n: drawn.append(1) or np.arange(0, n, 2)
-    _training_steps.TrainingSteps.draw = draw
-    _training_steps.training_noise = lambda n: drawn.append(2) or np.linspace(-1, 1, n, dtype=np.float32)
+    _mechanisms.TrainingSteps.draw = draw
+    _mechanisms.training_noise = lambda n: drawn.append(2) or np.linspace(-1, 1, n, dtype=np.float32)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4)).astype(np.float32)
     X[4, 0] = np.inf

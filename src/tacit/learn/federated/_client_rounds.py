@@ -70,25 +70,30 @@ class Client:
         """Answer a message of the server; a refusal is an answer too."""
         study = ""
         try:
-            asked = unpack(message)
-            study = asked.study
-            return self._answer(asked)
+            request = unpack(message)
+            study = request.study
+            return self._answer(request)
         except TacitError as error:
             return refusal(study, error)
         except Exception:  # noqa: BLE001 - what went wrong may depend on the data
             failed = TacitError("release-failed", "the client failed", fix=Say("go on without it"))
             return refusal(study, failed)
 
-    def _answer(self, asked: Message) -> bytes:
-        shapes: Any = asked.fields.get("shapes")
-        clip: Any = asked.fields.get("clip")
-        if asked.kind != "learn" or not isinstance(shapes, list) or not isinstance(clip, float) or clip <= 0:
+    def _answer(self, request: Message) -> bytes:
+        shapes: Any = request.fields.get("shapes")
+        clip: Any = request.fields.get("clip")
+        if (
+            request.kind != "learn"
+            or not isinstance(shapes, list)
+            or not isinstance(clip, float)
+            or clip <= 0
+        ):
             raise TacitError(
                 "bad-message", "a client answers messages of the kind learn, with shapes and a clip",
                 fix=Say("send what the same version of Tacit wrote"),
             )  # fmt: skip
         size = sum(int(np.prod(shape)) for shape in shapes)
-        weights = asked.array("weights", "f8", size)
+        weights = request.array("weights", "f8", size)
         update = flatten(self._learn(unflatten(weights, shapes)))
         if update.shape != (size,):
             raise TacitError(
@@ -96,8 +101,8 @@ class Client:
                 fix=Say("return one array for each array of weights"),
             )  # fmt: skip
         short, below = shorten(update, clip)
-        fields: dict[str, JSON] = {"round": asked.round(), "client": self.name, "below": below}
-        return pack(Message("learned", asked.study, fields, {"update": short}))
+        fields: dict[str, JSON] = {"round": request.round(), "client": self.name, "below": below}
+        return pack(Message("learned", request.study, fields, {"update": short}))
 
 
 def shorten(update: NDArray[np.float64], clip: float) -> tuple[NDArray[np.float64], bool]:
@@ -247,8 +252,8 @@ class ClientSums:
             "clip": self._clip,
             "shapes": [list(shape) for shape in rounds.shapes],
         }
-        asked = pack(Message("learn", rounds.digest, fields, {"weights": self._weights}))
-        chosen = {self._names[int(place)]: asked for place in sample}
+        request = pack(Message("learn", rounds.digest, fields, {"weights": self._weights}))
+        chosen = {self._names[int(place)]: request for place in sample}
         if not chosen:
             return total
         for name, reply in dict(self._exchange(chosen)).items():
@@ -259,25 +264,25 @@ class ClientSums:
     def _whole(self, reply: bytes) -> NDArray[np.int64]:
         """Return one client's reply as whole grid steps, whatever the bytes are."""
         size, rounds = len(self._weights), self._rounds
-        whole = np.zeros(size + bool(rounds.count_steps), dtype=np.int64)
+        total = np.zeros(size + bool(rounds.count_steps), dtype=np.int64)
         try:
             message = unpack(reply)
             if message.kind != "learned" or message.round() != len(self._clips) + 1:
-                return whole
+                return total
             update = message.array("update", "f8", size)
         except TacitError:
-            return whole
+            return total
         if not np.isfinite(update).all():
-            return whole
+            return total
         short, below = shorten(update, self._clip)
         scaled = self._clip * (CLIP_STEPS / rounds.update_steps)
         steps = clip_whole(short[None, :], scaled)[0]
         if int(steps @ steps) <= rounds.update_steps**2:
-            whole[:size] = steps
+            total[:size] = steps
         if rounds.count_steps:
-            held = below and message.fields.get("below") is True
-            whole[size] = rounds.count_steps if held else -rounds.count_steps
-        return whole
+            below_clip = below and message.fields.get("below") is True
+            total[size] = rounds.count_steps if below_clip else -rounds.count_steps
+        return total
 
     def update(self, noisy: Any) -> None:
         """Move the weights by the noisy mean of the updates, and the clip by the noisy count."""
@@ -285,8 +290,8 @@ class ClientSums:
         numbers = np.asarray(noisy, dtype=np.float64)
         mean = numbers[:size] * (self._clip / rounds.update_steps / rounds.expected)
         self._velocity = np.clip(float(rounds.momentum) * self._velocity + mean, -_LARGEST, _LARGEST)
-        moved = self._weights + float(rounds.learning_rate) * self._velocity
-        self._weights = np.clip(moved, -_LARGEST, _LARGEST)
+        weights = self._weights + float(rounds.learning_rate) * self._velocity
+        self._weights = np.clip(weights, -_LARGEST, _LARGEST)
         self._clips.append(self._clip)
         rule = rounds.clip
         if isinstance(rule, AdaptiveClip):

@@ -159,12 +159,15 @@ def _in_instalments(
     """Return the rounds in instalments: each continues where the last stored one stopped."""
 
     def steps_of(number: int) -> tuple[Step[ClientSums], ...]:
-        whole = rounds.mechanism
-        shares = [whole.steps * place // instalments for place in (number - 1, number)]
-        own = SampledSteps(
-            sigma=whole.sigma, sensitivity=whole.sensitivity, rate=whole.rate, steps=shares[1] - shares[0]
+        mechanism = rounds.mechanism
+        shares = [mechanism.steps * place // instalments for place in (number - 1, number)]
+        part = SampledSteps(
+            sigma=mechanism.sigma,
+            sensitivity=mechanism.sensitivity,
+            rate=mechanism.rate,
+            steps=shares[1] - shares[0],
         )
-        return (Step(own, lambda sums, _: sums),)
+        return (Step(part, lambda sums, _: sums),)
 
     def sums(before: DrawnBefore) -> ClientSums:
         stored = [one for one in range(1, before.number) if one in before.noisy]
@@ -303,11 +306,11 @@ class Clients(Dataset):
         >>> len(model.clips), model.weights[0].shape
         (5, (2,))
         """
-        taken = count("rounds", rounds, zero=False)
-        parts = Integer(1, taken, instead=taken).read("checkpoints", checkpoints)
+        n_rounds = count("rounds", rounds, zero=False)
+        parts = Integer(1, n_rounds, instead=n_rounds).read("checkpoints", checkpoints)
         arrays, shapes = _start(start)
         return CLIENT_TRAINING.ask(
-            self, start=arrays, shapes=shapes, rounds=taken, rate=_rate(rate),
+            self, start=arrays, shapes=shapes, rounds=n_rounds, rate=_rate(rate),
             clip=clip if isinstance(clip, AdaptiveClip) else rational("clip", clip),
             learning_rate=learning_rate, momentum=_momentum(momentum), checkpoints=parts,
         )  # fmt: skip
@@ -360,16 +363,16 @@ def clients(
     """
     with fixes_of("tc.learn.federated.clients"):
         identity = read_identity(name=name, version=version, unit=Unit.client())
-    own = Listed(
+    parameter = Listed(
         "names", '["north", "south"]', least=0, different=True,
         why="two clients with one name would count as one",
     )  # fmt: skip
-    listed = tuple(own.read("names", [str(one) for one in names]))
+    client_names = tuple(parameter.read("names", [str(one) for one in names]))
     books = open_books(ledger, identity.name, exchange)
-    made = Clients(identity, books, count("size", size, zero=False), listed, exchange)
+    dataset = Clients(identity, books, count("size", size, zero=False), client_names, exchange)
     with fixes_of("tc.learn.federated.clients"):
         open_account(identity, budget, books, parent=parent)
-    return made
+    return dataset
 
 
 def _rate(rate: Number) -> Fraction:

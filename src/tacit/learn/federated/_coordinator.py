@@ -121,10 +121,10 @@ class FederatedModel(Content):
         return (Figure("hospitals in each round", (chart,)),)
 
     def __repr__(self) -> str:
-        named = {name for names in self.members for name in names}
+        members = {name for names in self.members for name in names}
         return (
             f"FederatedModel of {self.study['name']}: {len(self.weights):,} weights, {self.rounds} rounds, "
-            f"{len(named)} hospitals"
+            f"{len(members)} hospitals"
         )
 
 
@@ -210,12 +210,12 @@ class Coordinator:
         """Ask all hospitals to begin: each charges its ledger for the whole run, or refuses."""
         begun = self._ask("begin", {name: {} for name in self.study.hospitals}, "begun")
         if len(begun) < self.study.least:
-            listed = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
+            reasons = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
             raise TacitError(
                 "too-few-hospitals",
                 f"{len(begun)} of {len(self.study.hospitals)} hospitals have begun, and the study needs at "
                 f"least {self.study.least}",
-                why=listed or "the others did not reply",
+                why=reasons or "the others did not reply",
                 fix=Say("check the hospitals that did not begin, then begin again"),
             )
 
@@ -247,9 +247,9 @@ class Coordinator:
         """Ask hospitals for their certificates, and keep those that state what the study says."""
         replies = self._ask("certificate", {name: {} for name in names}, "certificate") if names else {}
         for name, reply in replies.items():
-            found = self._certificate(name, reply.fields.get("certificate"))
-            if found is not None:
-                self._certificates[name] = found
+            certificate = self._certificate(name, reply.fields.get("certificate"))
+            if certificate is not None:
+                self._certificates[name] = certificate
 
     def finish(self) -> Release[FederatedModel]:
         """Return the model so far, with the certificates of all hospitals that answered a round."""
@@ -274,8 +274,8 @@ class Coordinator:
                 fix=Say("ask again when the hospitals can be reached"),
             )  # fmt: skip
         model = FederatedModel(self.study.model, self.study.document(), weights, tuple(self.members))
-        together = Certificate.together(certificates, disjoint=self.study.disjoint)
-        return Release(model, together)
+        joint = Certificate.together(certificates, disjoint=self.study.disjoint)
+        return Release(model, joint)
 
     def _certificate(self, name: str, fields: Any) -> Certificate | None:
         """Return a hospital's certificate; None where it does not state what the study says."""
@@ -291,11 +291,11 @@ class Coordinator:
 
     def _refuse_untrained(self) -> None:
         """Refuse to release the first weights as a model: no round moved them."""
-        listed = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
+        reasons = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
         raise TacitError(
             "too-few-hospitals",
             f"none of {self.number} rounds moved the model",
-            why=listed
+            why=reasons
             or "in each round too few hospitals replied, or they have answered these rounds before",
             fix=Either(
                 Say("use the model of the first run"), Say("agree on a new study, which is charged again")
@@ -308,10 +308,10 @@ class Coordinator:
         replies = self._weigh("sum")
         total, names = np.zeros(size), []
         for name in sorted(replies):
-            own = self._array(replies[name], name, "sum", "i8", number)
-            if own is not None:
+            hospital_sum = self._array(replies[name], name, "sum", "i8", number)
+            if hospital_sum is not None:
                 names.append(name)
-                total += own
+                total += hospital_sum
         return tuple(names), total
 
     def _shared_sum(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
@@ -334,10 +334,10 @@ class Coordinator:
             masked |= self._ask("members", dict.fromkeys(missing, fields), "masked")
         total = np.zeros(size, dtype=np.uint64)
         for name in names:
-            own = self._array(masked.get(name), name, "masked", "u8", number)
-            if own is None:
+            masked_sum = self._array(masked.get(name), name, "masked", "u8", number)
+            if masked_sum is None:
                 return nobody
-            total += own
+            total += masked_sum
         return names, total.astype(np.int64).astype(np.float64)
 
     def _array(
@@ -355,17 +355,17 @@ class Coordinator:
             self.refusals[name] = f"{error.what}: {error.why}"
             return None
 
-    def _weigh(self, wanted: str) -> dict[str, Message]:
+    def _weigh(self, answer_kind: str) -> dict[str, Message]:
         """Send the weights of a round to all hospitals."""
-        asked = {name: {"round": self.number} for name in self.study.hospitals}
+        requests = {name: {"round": self.number} for name in self.study.hospitals}
         self._asked = weights_digest(self.weights)
-        return self._ask("round", asked, wanted, weights=self.weights)
+        return self._ask("round", requests, answer_kind, weights=self.weights)
 
     def _ask(
-        self, kind: str, asked: Mapping[str, Mapping[str, JSON]], wanted: str, **arrays: NDArray[Any]
+        self, kind: str, requests: Mapping[str, Mapping[str, JSON]], answer_kind: str, **arrays: NDArray[Any]
     ) -> dict[str, Message]:
         """Send a message of one kind to hospitals, and return the replies of the kind that is wanted."""
-        sent = {name: pack(Message(kind, self._digest, fields, arrays)) for name, fields in asked.items()}
+        sent = {name: pack(Message(kind, self._digest, fields, arrays)) for name, fields in requests.items()}
         replies: dict[str, Message] = {}
         for name, data in self._exchange(sent).items():
             if name not in sent:
@@ -375,9 +375,9 @@ class Coordinator:
             except TacitError as error:
                 self.refusals[name] = f"{error.what}: {error.why}"
                 continue
-            if reply.kind == wanted and reply.study == self._digest:
+            if reply.kind == answer_kind and reply.study == self._digest:
                 replies[name] = reply
             else:
-                what, code = (str(reply.fields.get(part, "")) for part in ("what", "code"))
-                self.refusals[name] = f"{what or 'an unexpected reply'}{f' ({code})' if code else ''}"
+                sentence, code = (str(reply.fields.get(part, "")) for part in ("what", "code"))
+                self.refusals[name] = f"{sentence or 'an unexpected reply'}{f' ({code})' if code else ''}"
         return replies

@@ -52,13 +52,13 @@ def client_app(open_handler: Callable[[Context], MessageHandler]) -> ClientApp:
     'ClientApp'
     """
     app = ClientApp()
-    opened: dict[tuple[int, int], MessageHandler] = {}
+    handlers: dict[tuple[int, int], MessageHandler] = {}
 
     def handler_of(context: Context) -> MessageHandler:
         key = (context.run_id, context.node_id)
-        if key not in opened:
-            opened[key] = open_handler(context)
-        return opened[key]
+        if key not in handlers:
+            handlers[key] = open_handler(context)
+        return handlers[key]
 
     @app.train("tacit")
     def work(message: Message, context: Context) -> Message:
@@ -73,11 +73,11 @@ def client_app(open_handler: Callable[[Context], MessageHandler]) -> ClientApp:
     @app.query("tacit")
     def name(message: Message, context: Context) -> Message:
         try:
-            said = handler_of(context).name
+            hospital = handler_of(context).name
         except Exception:  # noqa: BLE001 - Flower would send the words of the error, with a value of a patient
-            said = ""
-        who = ConfigRecord({"name": said})
-        return Message(RecordDict({_RECORD: who}), reply_to=message)
+            hospital = ""
+        record = ConfigRecord({"name": hospital})
+        return Message(RecordDict({_RECORD: record}), reply_to=message)
 
     return app
 
@@ -141,15 +141,16 @@ def flower_exchange(
     nodes = _find(grid, frozenset(names), wait=wait, timeout=timeout)
 
     def exchange(sent: Mapping[str, bytes]) -> dict[str, bytes]:
-        known = {nodes[name]: name for name in sent if name in nodes}
+        hospitals = {nodes[name]: name for name in sent if name in nodes}
         messages = [
-            _message(grid, ConfigRecord({"bytes": sent[name]}), node, _WORK) for node, name in known.items()
+            _message(grid, ConfigRecord({"bytes": sent[name]}), node, _WORK)
+            for node, name in hospitals.items()
         ]
         replies: dict[str, bytes] = {}
         for reply in grid.send_and_receive(messages, timeout=timeout):
             source = reply.metadata.src_node_id
-            if source in known and reply.has_content():
-                replies[known[source]] = _bytes_of(reply)
+            if source in hospitals and reply.has_content():
+                replies[hospitals[source]] = _bytes_of(reply)
         return replies
 
     return exchange
@@ -158,23 +159,23 @@ def flower_exchange(
 def _find(grid: Grid, names: frozenset[str], *, wait: float, timeout: float) -> dict[str, int]:
     """Ask all nodes for their names, until everybody is there or the time is over."""
     until = time.monotonic() + wait
-    asked: set[int] = set()
-    found: dict[str, int] = {}
+    requested: set[int] = set()
+    nodes: dict[str, int] = {}
     while True:
-        new = [node for node in grid.get_node_ids() if node not in asked]
-        asked.update(new)
+        new = [node for node in grid.get_node_ids() if node not in requested]
+        requested.update(new)
         messages = [_message(grid, ConfigRecord({}), node, _NAME) for node in new]
         for reply in grid.send_and_receive(messages, timeout=timeout) if messages else ():
-            said = _field(reply, "name")
-            if isinstance(said, str) and said in names:
-                _add(found, said, reply.metadata.src_node_id)
-        if names <= found.keys() or time.monotonic() > until:
-            return found
+            hospital = _field(reply, "name")
+            if isinstance(hospital, str) and hospital in names:
+                _add(nodes, hospital, reply.metadata.src_node_id)
+        if names <= nodes.keys() or time.monotonic() > until:
+            return nodes
         time.sleep(_POLL)
 
 
-def _add(found: dict[str, int], name: str, node: int) -> None:
-    if found.setdefault(name, node) != node:
+def _add(nodes: dict[str, int], name: str, node: int) -> None:
+    if nodes.setdefault(name, node) != node:
         raise TacitError(
             "bad-message", f"two Flower nodes say that they are {name!r}",
             why="nobody could tell which of them to ask",
@@ -197,8 +198,8 @@ def _field(message: Message, name: str) -> Any:
 
 
 def _bytes_of(message: Message) -> bytes:
-    found = _field(message, "bytes")
-    return found if isinstance(found, bytes) else b""
+    content = _field(message, "bytes")
+    return content if isinstance(content, bytes) else b""
 
 
 class FlowerGrid(Grid):

@@ -42,17 +42,17 @@ def clip_whole(gradients: NDArray[np.float64], clip: float) -> NDArray[np.int64]
     >>> clip_whole(np.array([[3.0, 4.0], [0.0, 0.5], [np.nan, 0.0]]), 1.0).tolist()
     [[629145, 838860], [0, 524288], [0, 0]]
     """
-    given = np.asarray(gradients, dtype=np.float64)
+    exact = np.asarray(gradients, dtype=np.float64)
     with np.errstate(all="ignore"):
-        largest = np.abs(given).max(axis=1, keepdims=True, initial=0.0)
-        unit = given / np.where(largest > 0, largest, 1.0)
+        largest = np.abs(exact).max(axis=1, keepdims=True, initial=0.0)
+        unit = exact / np.where(largest > 0, largest, 1.0)
         norms = np.sqrt((unit * unit).sum(axis=1, keepdims=True))
         shrunk = np.minimum(largest * norms / clip, _MARGIN) / np.where(norms > 0, norms, 1.0)
         steps = np.trunc(unit * (shrunk * CLIP_STEPS))
     steps[~np.isfinite(steps).all(axis=1)] = 0.0
-    whole: NDArray[np.int64] = np.clip(steps, -CLIP_STEPS, CLIP_STEPS).astype(np.int64)
-    whole[np.einsum("ij,ij->i", whole, whole) > CLIP_STEPS**2] = 0
-    return whole
+    clipped: NDArray[np.int64] = np.clip(steps, -CLIP_STEPS, CLIP_STEPS).astype(np.int64)
+    clipped[np.einsum("ij,ij->i", clipped, clipped) > CLIP_STEPS**2] = 0
+    return clipped
 
 
 class GradientModel(Protocol):
@@ -138,8 +138,8 @@ class Softmax:
         labels = np.asarray(y, dtype=np.float64).reshape(-1, 1)
         with np.errstate(all="ignore"):
             residual = self._chances(weights, inputs) - (labels == np.arange(self.classes))
-            known = (labels == np.floor(labels)) & (labels >= 0) & (labels < self.classes)
-            residual = np.where(known, residual, np.nan)
+            valid = (labels == np.floor(labels)) & (labels >= 0) & (labels < self.classes)
+            residual = np.where(valid, residual, np.nan)
             return (inputs[:, :, None] * residual[:, None, :]).reshape(len(inputs), -1)
 
     def predict(self, weights: NDArray[np.float64], X: NDArray[Any]) -> NDArray[np.int64]:
@@ -154,8 +154,8 @@ class Softmax:
         )
 
     def _inputs(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        given = np.asarray(X, dtype=np.float64).reshape(-1, self.features)
-        return np.column_stack([given, np.ones(len(given))])
+        features = np.asarray(X, dtype=np.float64).reshape(-1, self.features)
+        return np.column_stack([features, np.ones(len(features))])
 
     def _chances(self, weights: NDArray[np.float64], inputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probabilities of the classes; feature by feature, so that no line depends on others."""
@@ -219,12 +219,12 @@ class TorchGradients:
 
     def document(self) -> JSON:
         """Return the architecture and the loss in words, and the digest of the first weights."""
-        held = hashlib.sha256()
-        for name, one in (*sorted(self._parts.items()), *sorted(self._rest.items())):
-            held.update(f"{name} {one.dtype} {tuple(one.shape)}\n".encode())
-            held.update(np.ascontiguousarray(one.cpu().numpy()).tobytes())
+        digest = hashlib.sha256()
+        for name, tensor in (*sorted(self._parts.items()), *sorted(self._rest.items())):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+            digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
         return {
-            "kind": "torch", "architecture": repr(self._model), "weights": held.hexdigest(),
+            "kind": "torch", "architecture": repr(self._model), "weights": digest.hexdigest(),
             "loss": getattr(self._loss, "__qualname__", repr(self._loss)), "shape": list(self._shape),
             "labels": str(self._labels),
         }  # fmt: skip
@@ -247,8 +247,8 @@ class TorchGradients:
         if len(inputs) == 1:
             return self._alone(weights, inputs, targets)
         each = torch.func.vmap(torch.func.grad(loss_of), in_dims=(None, 0, 0), randomness="different")
-        found = each(self._held(weights), inputs, targets)
-        flat = [found[name].reshape(len(inputs), -1).double().numpy() for name in self._parts]
+        gradients = each(self._held(weights), inputs, targets)
+        flat = [gradients[name].reshape(len(inputs), -1).double().numpy() for name in self._parts]
         return np.concatenate(flat, axis=1)
 
     def _alone(self, weights: NDArray[np.float64], x: Any, label: Any) -> NDArray[np.float64]:
@@ -258,8 +258,8 @@ class TorchGradients:
         parts = {name: one.requires_grad_() for name, one in self._held(weights).items()}
         rest = {name: one.clone() for name, one in self._rest.items()}
         loss = self._loss(torch.func.functional_call(self._model, {**parts, **rest}, (x,)), label)
-        found = torch.autograd.grad(loss, list(parts.values()), allow_unused=True, materialize_grads=True)
-        return np.concatenate([one.reshape(-1).double().numpy() for one in found])[None, :]
+        gradients = torch.autograd.grad(loss, list(parts.values()), allow_unused=True, materialize_grads=True)
+        return np.concatenate([one.reshape(-1).double().numpy() for one in gradients])[None, :]
 
     def predict(self, weights: NDArray[np.float64], X: NDArray[Any]) -> NDArray[Any]:
         """Return the place of the largest output, or the output itself where there is one."""
@@ -293,8 +293,8 @@ class TorchGradients:
         import torch
 
         parts, at = {}, 0
-        for name, one in self._parts.items():
-            own = torch.from_numpy(np.ascontiguousarray(weights[at : at + one.numel()]))
-            parts[name] = own.to(one.dtype).reshape(one.shape)
-            at += one.numel()
+        for name, tensor in self._parts.items():
+            weights_of_part = torch.from_numpy(np.ascontiguousarray(weights[at : at + tensor.numel()]))
+            parts[name] = weights_of_part.to(tensor.dtype).reshape(tensor.shape)
+            at += tensor.numel()
         return parts

@@ -77,8 +77,8 @@ class RoundAnswer(Content):
         yield "sums", plain_table({"place": list(range(len(sums)))}, {"sum": sums})
 
     def __repr__(self) -> str:
-        held = "a masked sum" if self.sums is None else f"{len(self.sums):,} noisy sums"
-        return f"round {self.number}: {held}"
+        content = "a masked sum" if self.sums is None else f"{len(self.sums):,} noisy sums"
+        return f"round {self.number}: {content}"
 
 
 def draft_rounds(
@@ -88,8 +88,8 @@ def draft_rounds(
     step: Step[_RoundSums] = Step(study.mechanism(hospital), lambda sums, _: sums)
 
     def reading(number: int, noisy: Mapping[int, Sequence[Noisy]], _: Fraction) -> RoundAnswer:
-        [[asked, weights, sums]] = noisy[number]
-        return RoundAnswer(int(asked), str(weights), None if sums is None else _numbers(sums))
+        [[round_number, weights, sums]] = noisy[number]
+        return RoundAnswer(int(round_number), str(weights), None if sums is None else _numbers(sums))
 
     task = RunTask(
         document=lambda: {"study": study.document(), "hospital": hospital},
@@ -135,10 +135,10 @@ class _RoundSums:
 
     def _of_patients(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the gradient of each patient: the sum over the patient's examples."""
-        there = rows >= 0
-        each = self._of_examples(rows[there])
+        present = rows >= 0
+        each = self._of_examples(rows[present])
         padded = np.zeros((*rows.shape, each.shape[1]))
-        padded[there] = each
+        padded[present] = each
         with np.errstate(all="ignore"):
             total: NDArray[np.float64] = padded.sum(axis=1)
         return total
@@ -150,15 +150,15 @@ class _RoundSums:
         So each is asked for alone, unless the model promises that this makes no difference.
         """
         if getattr(self._study.model, "separate", False) is True:
-            together = self._asked(places)
-            if together is not None:
-                return together
-        found = np.full((len(places), self._study.model.dimension), np.nan)
-        for place in range(len(places)):
-            alone = self._asked(places[place : place + 1])
-            if alone is not None:
-                found[place] = alone[0]
-        return found
+            batch = self._asked(places)
+            if batch is not None:
+                return batch
+        gradients = np.full((len(places), self._study.model.dimension), np.nan)
+        for index in range(len(places)):
+            single = self._asked(places[index : index + 1])
+            if single is not None:
+                gradients[index] = single[0]
+        return gradients
 
     def _asked(self, places: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Ask the model for gradients; None where it fails."""
@@ -175,9 +175,9 @@ class _RoundSums:
 
     def result(self) -> Any:
         """Return what is stored: the round, and the noisy sum where it is safe by itself."""
-        own = self._study.noise == "own" and self._wanted.noisy is not None
+        has_own_noise = self._study.noise == "own" and self._wanted.noisy is not None
         digest = weights_digest(self._weights)
-        return [self._wanted.number, digest, _text(self._wanted.noisy) if own else None]
+        return [self._wanted.number, digest, _text(self._wanted.noisy) if has_own_noise else None]
 
 
 def _text(numbers: Any) -> str:
@@ -203,18 +203,18 @@ def _forecast(study: Study) -> list[Forecast]:
 
 def _facts(study: Study, hospital: str) -> list[tuple[str, str]]:
     """Say what is agreed, for the plan."""
-    own = study.hospitals[hospital]
+    participant = study.hospitals[hospital]
     lines = [
         ("study", f"{study.name}, with {len(study.hospitals)} hospitals"),
-        ("rounds", f"{study.rounds:,}, each with {_sample(own.rate)}"),
+        ("rounds", f"{study.rounds:,}, each with {_sample(participant.rate)}"),
         ("clip", f"the gradient of one patient is at most {float(study.clip):.4g} long"),
         ("noise", f"{study.noise}, {float(study.sigma):.4g} clips in each sum"),
     ]
     if study.noise == "shared":
-        alone = float(study.cost(hospital, honest=1).epsilon(delta=study.delta))
+        worst_epsilon = float(study.cost(hospital, honest=1).epsilon(delta=study.delta))
         lines += [
             ("hidden shares", f"at least {study.shares} in each sum of at least {study.least} hospitals"),
-            ("if all others collude", f"epsilon {alone:.4g} instead of {float(study.epsilon):.4g}"),
+            ("if all others collude", f"epsilon {worst_epsilon:.4g} instead of {float(study.epsilon):.4g}"),
         ]
     return lines
 
@@ -246,7 +246,7 @@ class _OpenRound:
 
     key: RoundKey
     share: NDArray[np.int64] | None
-    listed: object = None
+    members: object = None
     reply: bytes = b""
     process: int = field(default_factory=os.getpid)
 
@@ -319,8 +319,8 @@ class Hospital:
     def _in_public(self, error: TacitError | None) -> TacitError:
         """Return a refusal as the coordinator may read it: without paths, budgets or other details."""
         if error is not None and error.code in _OPEN_WORDS | _OWN_WORDS:
-            own = error.facts.get("hospital") == self.name
-            if own or error.code in _OPEN_WORDS:
+            mine = error.facts.get("hospital") == self.name
+            if mine or error.code in _OPEN_WORDS:
                 return error
         code = "release-failed" if error is None else error.code
         return TacitError(code, f"{self.name} cannot answer", fix=Say("go on with the next round"))
@@ -341,15 +341,15 @@ class Hospital:
         costs more than the sum.
         """
         ledger: Any = self._data._ledger  # noqa: SLF001 - learning's own
-        own = self._data.name
-        above = ledger.account(own).parent
+        account = self._data.name
+        above = ledger.account(account).parent
         while above is not None:
-            charges = (one for one in ledger.history(above) if one.kind == "run" and one.account != own)
+            charges = (one for one in ledger.history(above) if one.kind == "run" and one.account != account)
             other = next((one.account for one in charges if one.asked == self.plan.asked), None)
             if other is not None:
                 raise TacitError(
                     "not-allowed",
-                    f"the account {above!r} above {own!r} has paid for {other!r} in this study",
+                    f"the account {above!r} above {account!r} has paid for {other!r} in this study",
                     why="it adds up the costs of both, but a patient of both costs more than the sum, "
                     "because the hospitals share their noise; nothing was charged",
                     fix=Either(
@@ -434,51 +434,53 @@ class Hospital:
 
     def _opened(self, number: int) -> _OpenRound | None:
         """Return a round that this very process has opened: a copy of it must not mask the sum again."""
-        opened = self._open.get(number)
-        return None if opened is None or opened.process != os.getpid() else opened
+        open_round = self._open.get(number)
+        return None if open_round is None or open_round.process != os.getpid() else open_round
 
     def _draw(self, number: int, weights: NDArray[np.float64]) -> None:
         """Compute a round, once and for all; it is stored before anything leaves."""
         assert self._run is not None  # noqa: S101 - begun
         self._wanted.number, self._wanted.weights, self._wanted.noisy = number, weights, None
-        drawn = self._run.next()
-        self._answered[number] = drawn
+        release = self._run.next()
+        self._answered[number] = release
         if self.study.noise == "shared":
             assert self._key is not None  # noqa: S101 - checked at the start
             self._open.clear()  # older rounds are over: their keys and shares go
-            made = RoundKey(self._digest, number, self.name, self._key)
-            self._open[number] = _OpenRound(made, self._wanted.noisy)
+            round_key = RoundKey(self._digest, number, self.name, self._key)
+            self._open[number] = _OpenRound(round_key, self._wanted.noisy)
         self._wanted.noisy = None
 
     def _masked(self, message: Message) -> bytes:
         """Mask the sum of a round for one list of members; never for a second one."""
-        number, listed = message.round(), message.fields.get("members")
-        opened = self._opened(number)
-        if opened is None:
+        number, member_list = message.round(), message.fields.get("members")
+        open_round = self._opened(number)
+        if open_round is None:
             raise TacitError(
                 "members-refused",
                 f"{self.name} has no open round {number}",
                 why="it did not answer this round, or a later one has begun",
                 fix=Say("send the weights of the round first"),
             )
-        if opened.share is None:
-            if opened.listed != listed:
+        if open_round.share is None:
+            if open_round.members != member_list:
                 raise TacitError(
                     "members-refused",
                     f"{self.name} has masked round {number} for another list of members",
                     why="the difference between two sums would show single hospitals",
                     fix=Say("go on with the next round"),
                 )
-            return opened.reply
+            return open_round.reply
         identities = {name: one.key for name, one in self.study.hospitals.items()}
         members = read_members(
-            listed, own=opened.key.signed, study=self._digest, number=number, identities=identities,
-            least=self.study.least,
+            member_list, own_key=open_round.key.signed, study=self._digest, number=number,
+            identities=identities, min_members=self.study.least,
         )  # fmt: skip
-        mask = mask_for(opened.key, members, study=self._digest, number=number, size=len(opened.share))
-        share, opened.share, opened.listed = opened.share, None, listed
-        opened.reply = self._say("masked", {"round": number}, masked=share.astype(np.uint64) + mask)
-        return opened.reply
+        mask = mask_for(
+            open_round.key, members, study=self._digest, number=number, size=len(open_round.share)
+        )
+        share, open_round.share, open_round.members = open_round.share, None, member_list
+        open_round.reply = self._say("masked", {"round": number}, masked=share.astype(np.uint64) + mask)
+        return open_round.reply
 
     def _say(self, kind: str, fields: Mapping[str, JSON], **arrays: NDArray[Any]) -> bytes:
         return pack(Message(kind, self._digest, {"hospital": self.name, **fields}, arrays))
@@ -487,17 +489,17 @@ class Hospital:
 def _check(name: str, study: Study, data: Examples, key: HospitalKey | None) -> None:
     """Refuse a hospital that does not fit its study."""
     Choice(tuple(sorted(study.hospitals))).read("name", name)
-    own = study.hospitals[name]
-    given: object = data
-    if not isinstance(given, Examples) or len(data._arrays) != 2:  # noqa: SLF001 - learning's own
+    participant = study.hospitals[name]
+    source: object = data
+    if not isinstance(source, Examples) or len(data._arrays) != 2:  # noqa: SLF001 - learning's own
         raise bad_parameter("data", "examples with features and labels", type(data).__name__,
                             fix=Code("tc.learn.examples(X, y, unit=..., size=..., budget=...)"))  # fmt: skip
-    if data.size != own.size:
-        raise bad_parameter("data", f"declared with the size of the study, {own.size:,}", data.size,
-                            fix=Set(size=own.size))  # fmt: skip
+    if data.size != participant.size:
+        raise bad_parameter("data", f"declared with the size of the study, {participant.size:,}", data.size,
+                            fix=Set(size=participant.size))  # fmt: skip
     if data.adjacency != "add/remove":
         raise bad_parameter("data", "declared with the adjacency add/remove", data.adjacency)
-    if study.noise == "shared" and (key is None or key.public != own.key):
+    if study.noise == "shared" and (key is None or key.public != participant.key):
         raise bad_parameter(
             "key", f"the secret key of {name}", key, fix=Code('HospitalKey.load("hospital.key")')
         )
@@ -518,11 +520,11 @@ def _check_separate(study: Study) -> None:
     X, y = study.model.example()
     weights = study.model.start() + np.linspace(-0.1, 0.1, study.model.dimension)
     try:
-        together = np.asarray(study.model.gradients(weights, X, y), dtype=np.float64)
+        batch = np.asarray(study.model.gradients(weights, X, y), dtype=np.float64)
         each = [np.asarray(study.model.gradients(weights, X[i : i + 1], y[i : i + 1])) for i in range(len(X))]
         promised = getattr(study.model, "separate", False) is True  # to the last bit
-        separate = together.shape == (len(X), study.model.dimension) and np.allclose(
-            together, np.concatenate(each), rtol=0 if promised else 1e-3, atol=0 if promised else 1e-5,
+        separate = batch.shape == (len(X), study.model.dimension) and np.allclose(
+            batch, np.concatenate(each), rtol=0 if promised else 1e-3, atol=0 if promised else 1e-5,
             equal_nan=True,
         )  # fmt: skip
     except (RuntimeError, ValueError, TypeError, IndexError):

@@ -63,10 +63,10 @@ class Message:
 
     def array(self, name: str, kind: str, size: int) -> NDArray[Any]:
         """Return an array of the message, which must have this type and this many numbers."""
-        found = self.arrays.get(name)
-        if found is None or found.dtype != np.dtype(kind) or found.shape != (size,):
+        array = self.arrays.get(name)
+        if array is None or array.dtype != np.dtype(kind) or array.shape != (size,):
             _bad(f"it does not have {size:,} numbers of the type {kind} under the name {name}")
-        return found
+        return array
 
 
 def pack(message: Message) -> bytes:
@@ -79,8 +79,8 @@ def pack(message: Message) -> bytes:
     [0.0, 0.0]
     """
     arrays = {name: np.asarray(one) for name, one in message.arrays.items()}
-    listed = [[name, f"{one.dtype.kind}{one.dtype.itemsize}", one.size] for name, one in arrays.items()]
-    head = {"kind": message.kind, "study": message.study, "fields": dict(message.fields), "arrays": listed}
+    headers = [[name, f"{one.dtype.kind}{one.dtype.itemsize}", one.size] for name, one in arrays.items()]
+    head = {"kind": message.kind, "study": message.study, "fields": dict(message.fields), "arrays": headers}
     text = json.dumps(head, allow_nan=False, separators=(",", ":")).encode()
     bodies = [one.astype(one.dtype.newbyteorder("<")).tobytes() for one in arrays.values()]
     return b"".join([_MAGIC, _LENGTH.pack(len(text)), text, *bodies])
@@ -96,8 +96,8 @@ def unpack(data: bytes) -> Message:
     tacit.errors.TacitError: this version of Tacit cannot read this as a message of a study
     ...
     """
-    given: object = data
-    if not isinstance(given, bytes) or not data.startswith(_MAGIC) or len(data) > MOST_BYTES:
+    message: object = data
+    if not isinstance(message, bytes) or not data.startswith(_MAGIC) or len(data) > MOST_BYTES:
         _bad("it does not start like a message, or it is too long")
     start = len(_MAGIC) + _LENGTH.size
     if len(data) < start:
@@ -107,34 +107,34 @@ def unpack(data: bytes) -> Message:
         _bad("it is cut off")
     try:
         head = json.loads(data[start : start + length], parse_constant=_bad)
-        kind, study, fields, listed = head["kind"], head["study"], head["fields"], head["arrays"]
+        kind, study, fields, headers = head["kind"], head["study"], head["fields"], head["arrays"]
     except (ValueError, LookupError, TypeError, RecursionError):
         _bad("its first part is not JSON with kind, study, fields and arrays")
     if not (isinstance(kind, str) and isinstance(study, str) and isinstance(fields, dict)):
         _bad("its kind, study or fields have the wrong type")
-    return Message(kind, study, fields, _arrays(listed, data, start + length))
+    return Message(kind, study, fields, _arrays(headers, data, start + length))
 
 
-def _arrays(listed: object, data: bytes, at: int) -> dict[str, NDArray[Any]]:
+def _arrays(headers: object, data: bytes, at: int) -> dict[str, NDArray[Any]]:
     """Read the arrays that the head lists; together they fill the rest of the message exactly."""
-    if not isinstance(listed, list) or len(listed) > _MOST_ARRAYS:
+    if not isinstance(headers, list) or len(headers) > _MOST_ARRAYS:
         _bad("its arrays are not listed")
-    found: dict[str, NDArray[Any]] = {}
-    for one in listed:
-        if not isinstance(one, list) or len(one) != 3:
+    arrays: dict[str, NDArray[Any]] = {}
+    for header in headers:
+        if not isinstance(header, list) or len(header) != 3:
             _bad("its arrays are not listed")
-        name, kind, size = one
+        name, kind, size = header
         if not isinstance(name, str) or str(kind) not in _TYPES or type(size) is not int or size < 0:
             _bad("one of its arrays has the wrong type")
         end = at + math.prod((8, size))
-        if name in found or end > len(data):
+        if name in arrays or end > len(data):
             _bad("it is cut off, or it names an array twice")
-        own = np.frombuffer(data, dtype=np.dtype(f"<{kind}"), count=size, offset=at)
-        found[name] = own.astype(own.dtype.newbyteorder("="))
+        array = np.frombuffer(data, dtype=np.dtype(f"<{kind}"), count=size, offset=at)
+        arrays[name] = array.astype(array.dtype.newbyteorder("="))
         at = end
     if at != len(data):
         _bad("it has more bytes after its end")
-    return found
+    return arrays
 
 
 def weights_digest(weights: NDArray[np.float64]) -> str:

@@ -53,8 +53,8 @@ class HospitalKey:
     def __init__(self, secret: bytes) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        given: object = secret
-        if not isinstance(given, bytes) or len(secret) != _LENGTH:
+        content: object = secret
+        if not isinstance(content, bytes) or len(secret) != _LENGTH:
             raise bad_parameter("secret", f"{_LENGTH} bytes", type(secret))
         self._key: Ed25519PrivateKey = Ed25519PrivateKey.from_private_bytes(secret)
 
@@ -78,8 +78,8 @@ class HospitalKey:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the secret key to a new file that only its owner can read."""
-        place = Path(path)
-        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        target = Path(path)
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(self.secret().hex() + "\n")
 
     @classmethod
@@ -137,10 +137,10 @@ class SignedKey:
         name, key, signature = document
         if not all(isinstance(part, str) for part in document):
             raise ValueError("not a signed key")
-        made = cls(name, bytes.fromhex(key), bytes.fromhex(signature))
-        if len(made.key) != _KEY or len(made.signature) != _SIGNATURE:
+        signed = cls(name, bytes.fromhex(key), bytes.fromhex(signature))
+        if len(signed.key) != _KEY or len(signed.signature) != _SIGNATURE:
             raise ValueError("not a signed key")
-        return made
+        return signed
 
     def is_genuine(self, study: str, number: int, public: str) -> bool:
         """Whether the hospital with this public identity signed this key for this round of this study."""
@@ -188,47 +188,53 @@ class RoundKey:
 
 
 def mask_for(
-    own: RoundKey, members: Sequence[SignedKey], *, study: str, number: int, size: int
+    round_key: RoundKey, members: Sequence[SignedKey], *, study: str, number: int, size: int
 ) -> NDArray[np.uint64]:
     """Return the mask of one member: streams with later members added, with earlier ones subtracted."""
-    listed = json.dumps([one.document() for one in members]).encode()
-    about = b"tacit/federated/mask/1" + hashlib.sha256(_words(study, number) + listed).digest()
+    member_list = json.dumps([one.document() for one in members]).encode()
+    about = b"tacit/federated/mask/1" + hashlib.sha256(_words(study, number) + member_list).digest()
     mask = np.zeros(size, dtype=np.uint64)
     for other in members:
-        if other.name == own.signed.name:
+        if other.name == round_key.signed.name:
             continue
         try:
-            stream = own.stream(other, about, size)
+            stream = round_key.stream(other, about, size)
         except ValueError:  # the point of a key that makes every secret the same
             raise _refused(f"the key of {other.name} keeps no secret") from None
-        mask = mask + stream if own.signed.name < other.name else mask - stream
+        mask = mask + stream if round_key.signed.name < other.name else mask - stream
     return mask
 
 
 def read_members(
-    listed: object, *, own: SignedKey, study: str, number: int, identities: Mapping[str, str], least: int
+    documents: object,
+    *,
+    own_key: SignedKey,
+    study: str,
+    number: int,
+    identities: Mapping[str, str],
+    min_members: int,
 ) -> tuple[SignedKey, ...]:
     """Read the list of a round's members, or refuse it before anything is masked.
 
     The list must be sorted and name each hospital of the study at most once, with a key that the hospital
-    signed for this very round; it must hold this hospital's own key, and at least ``least`` members.
+    signed for this very round; it must hold this hospital's own key, and at least ``min_members`` members.
     """
-    if not isinstance(listed, list) or len(listed) > len(identities):
+    if not isinstance(documents, list) or len(documents) > len(identities):
         raise _refused("it is not a list of hospitals of the study")
     try:
-        members = tuple(SignedKey.read(one) for one in listed)
+        members = tuple(SignedKey.read(member) for member in documents)
     except (ValueError, TypeError):
         raise _refused("a key or a signature in it cannot be read") from None
-    names = [one.name for one in members]
+    names = [member.name for member in members]
     if names != sorted(set(names)) or not set(names) <= set(identities):
         raise _refused("it names a hospital twice, or one that is not in the study")
-    if len(members) < least:
-        raise _refused(f"it names {len(members)} hospitals, and the noise needs at least {least}")
-    if own not in members:
+    if len(members) < min_members:
+        raise _refused(f"it names {len(members)} hospitals, and the noise needs at least {min_members}")
+    if own_key not in members:
         raise _refused("it does not hold the key that this hospital made for this round")
-    for one in members:
-        if one != own and not one.is_genuine(study, number, identities[one.name]):
-            raise _refused(f"{one.name} did not sign its key for this round")
+    for member in members:
+        if member != own_key and not member.is_genuine(study, number, identities[member.name]):
+            raise _refused(f"{member.name} did not sign its key for this round")
     return members
 
 

@@ -165,9 +165,9 @@ class Study:
         True
         """
         try:
-            own = model if model is not None else read_model(document["model"])
-            made = study(
-                document["name"], own,
+            gradient_model = model if model is not None else read_model(document["model"])
+            agreed = study(
+                document["name"], gradient_model,
                 {
                     name: Participant(one["size"], _exact(one["rate"]), one["key"])
                     for name, one in document["hospitals"].items()
@@ -179,9 +179,9 @@ class Study:
             )  # fmt: skip
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise _unreadable() from None
-        if made.document() != document:
+        if agreed.document() != document:
             raise _unreadable()
-        return made
+        return agreed
 
     def __repr__(self) -> str:
         return (
@@ -273,11 +273,11 @@ def _priced(facts: Study, *, epsilon: Number | None, sigma: Number | None) -> St
     """Choose the noise for the promise, or state the promise that the noise keeps."""
     from dataclasses import replace
 
-    often = max(facts.hospitals, key=lambda one: facts.hospitals[one].rate)  # who samples most pays most
+    often = max(facts.hospitals, key=lambda name: facts.hospitals[name].rate)  # who samples most pays most
     if sigma is None:
         target = Budget(epsilon=facts.epsilon, delta=facts.delta)
-        found = calibrate(lambda s: replace(facts, sigma=rational("sigma", s)).cost(often), target)
-        return replace(facts, sigma=rational("sigma", found))
+        sigma_needed = calibrate(lambda s: replace(facts, sigma=rational("sigma", s)).cost(often), target)
+        return replace(facts, sigma=rational("sigma", sigma_needed))
     cost = facts.cost(often)
     if epsilon is None:
         reached = Fraction(math.ceil(float(cost.epsilon(delta=facts.delta)) * 10**6), 10**6)
@@ -296,10 +296,10 @@ def _check_names(name: object, hospitals: Mapping[str, Participant], noise: obje
     Choice(("own", "shared")).read("noise", noise)
     if not 1 <= len(hospitals) <= _MOST_HOSPITALS:
         raise bad_parameter("hospitals", f"1 to {_MOST_HOSPITALS} hospitals", len(hospitals))
-    for each, one in hospitals.items():
-        _check_name("the name of a hospital", each)
-        _PARTICIPANT.read("hospitals", one)
-    keys = [one.key for one in hospitals.values()]
+    for hospital, participant in hospitals.items():
+        _check_name("the name of a hospital", hospital)
+        _PARTICIPANT.read("hospitals", participant)
+    keys = [participant.key for participant in hospitals.values()]
     if noise == "shared" and ("" in keys or len(set(keys)) != len(keys)):
         raise TacitError(
             "bad-parameter",

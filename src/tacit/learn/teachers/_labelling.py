@@ -53,9 +53,9 @@ class VoteCheck:
         """Return how strongly the teachers speak on each query; one vote more or less moves it by one."""
         return np.asarray((votes if self.expected is None else votes - self.expected).max(axis=1))
 
-    def passed(self, noisy: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    def passed(self, noisy: NDArray[np.int64], max_answers: int) -> NDArray[np.int64]:
         """Return the places of the strongest queries that reach the threshold, at most so many, in order."""
-        order = np.argsort(-noisy, kind="stable")[:most]
+        order = np.argsort(-noisy, kind="stable")[:max_answers]
         return np.sort(order[noisy[order] >= self.threshold])
 
 
@@ -103,8 +103,8 @@ class Labelling:
             beyond = "" if self.check.expected is None else " beyond what the student expects"
             lines.append(("answered", f"queries with at least {self.check.threshold:,} noisy votes{beyond}"))
         if self.within(Fraction(95, 100)) > self.teachers:  # even a vote without dissent has too small a lead
-            said = f"no lead is larger than {self.teachers:,}, so many single labels will be wrong"
-            hint = f"{said}; ask about fewer cases, or use more teachers or a larger epsilon"
+            warning = f"no lead is larger than {self.teachers:,}, so many single labels will be wrong"
+            hint = f"{warning}; ask about fewer cases, or use more teachers or a larger epsilon"
             lines.append(("hint", hint))
         return lines
 
@@ -135,10 +135,10 @@ class Labelling:
         places = np.arange(len(votes))
         if self.check is not None:
             places = self.check.passed(np.asarray(noisy[0]), self.answers)
-        asked = np.zeros((self.answers, len(self.classes)), dtype=np.int64)
-        asked[: len(places)] = votes[places]
-        found: list[Any] = (asked[:, 1] if len(self.classes) == 2 else asked).tolist()
-        return found
+        asked_queries = np.zeros((self.answers, len(self.classes)), dtype=np.int64)
+        asked_queries[: len(places)] = votes[places]
+        counts: list[Any] = (asked_queries[:, 1] if len(self.classes) == 2 else asked_queries).tolist()
+        return counts
 
     def reading(self, noisy: Sequence[Noisy], confidence: Fraction) -> NoisyLabels:
         """Return the class with the most noisy votes on each answered query."""
@@ -151,12 +151,12 @@ class Labelling:
         counts = np.asarray(noisy[-1])[: len(places)]
         if len(self.classes) == 2:
             counts = np.column_stack([self.teachers - counts, counts])
-        for place, row in zip(places.tolist(), counts, strict=True):
-            labels[place] = self.classes[int(np.argmax(row))]
+        for index, row in zip(places.tolist(), counts, strict=True):
+            labels[index] = self.classes[int(np.argmax(row))]
         return NoisyLabels(
             self.classes,
             tuple(labels),
-            {place: tuple(row) for place, row in zip(places.tolist(), counts.tolist(), strict=True)},
+            {index: tuple(row) for index, row in zip(places.tolist(), counts.tolist(), strict=True)},
             self.within(confidence),
             self.teachers,
             digest,
@@ -168,8 +168,8 @@ class Labelling:
         if self.check.expected is None:
             return
         sure = self.check.expected.max(axis=1) >= self.check.certain * self.teachers
-        for place in np.flatnonzero(sure).tolist():
-            labels[place] = self.classes[int(np.argmax(self.check.expected[place]))]
+        for index in np.flatnonzero(sure).tolist():
+            labels[index] = self.classes[int(np.argmax(self.check.expected[index]))]
 
     def within(self, confidence: Fraction) -> int:
         """Return the lead over all other classes that noise reaches with at most 1 - confidence."""
@@ -224,8 +224,8 @@ def charge_of(check: VoteCheck | None) -> Fraction:
 
 def root_up(value: Fraction) -> Fraction:
     """Return the square root, exactly where it is rational and short, else rounded up."""
-    whole = math.isqrt(math.ceil(value * _FINE**2))
-    return Fraction(whole if whole * whole >= value * _FINE**2 else whole + 1, _FINE)
+    root = math.isqrt(math.ceil(value * _FINE**2))
+    return Fraction(root if root * root >= value * _FINE**2 else root + 1, _FINE)
 
 
 def _moved(answers: int, classes: int) -> Fraction:
@@ -237,15 +237,15 @@ def _sigma_for(goal: Goal, size: int, answers: int, check: VoteCheck | None, cla
     """Return the noise on the votes that keeps the promise, beside what the check takes."""
     if goal.rho is None:
         check_fit_goal(goal, size)
-    most = 2 * goal.rho if goal.rho is not None else 1 / fit_noise(goal) ** 2
-    left = most - charge_of(check)
-    if left <= 0:
+    total = 2 * goal.rho if goal.rho is not None else 1 / fit_noise(goal) ** 2
+    remaining = total - charge_of(check)
+    if remaining <= 0:
         assert check is not None  # noqa: S101 - the promise is positive
-        enough = math.ceil(2 * check.noise.sensitivity / math.sqrt(most))
+        enough = math.ceil(2 * check.noise.sensitivity / math.sqrt(total))
         raise TacitError(
             "bad-parameter",
             "the noise on the threshold is too small for this epsilon",
             why="the check of every query alone already costs more than this epsilon",
             fix=Code(f"threshold=(60, {enough})"),
         )
-    return root_up(_moved(answers, classes) ** 2 / left)
+    return root_up(_moved(answers, classes) ** 2 / remaining)

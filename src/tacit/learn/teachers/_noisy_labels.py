@@ -138,12 +138,12 @@ class NoisyLabels(Content):
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write how many queries got which label."""
-        found = Counter(one for one in self.labels if one is not None)
-        whole = (
+        counts = Counter(one for one in self.labels if one is not None)
+        summary = (
             f"labels of {self.teachers:,} teachers: {len(self.answered):,} of {len(self.labels):,} queries, "
             f"{sum(self.clear):,} with a lead above {self.within:,} votes"
         )
-        lines = [whole] + [f"  {one}: {found[one]:,}" for one in self.classes]
+        lines = [summary] + [f"  {one}: {counts[one]:,}" for one in self.classes]
         return "\n".join([*lines, *marks])
 
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
@@ -161,9 +161,9 @@ class NoisyLabels(Content):
         return chosen(what, {"labels": self._figure})
 
     def _figure(self) -> Figure:
-        found = Counter(one for one in self.labels if one is not None)
+        counts = Counter(one for one in self.labels if one is not None)
         names = tuple(str(one) for one in self.classes)
-        bars = ChartSeries("bars", range(len(names)), [found[one] for one in self.classes])
+        bars = ChartSeries("bars", range(len(names)), [counts[one] for one in self.classes])
         return Figure("labels", (Chart((bars,), ChartAxis("", names), ChartAxis("queries")),))
 
     def __repr__(self) -> str:
@@ -178,9 +178,11 @@ def digest_of_queries(queries: Any) -> str:
     >>> digest_of_queries([[1.0]]) == digest_of_queries(np.array([[1.0]]))
     True
     """
-    held = np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
-    whole = repr(held.tolist()).encode() if held.dtype.hasobject else np.ascontiguousarray(held).tobytes()
-    return hashlib.sha256(f"{held.dtype.str}{held.shape}".encode() + whole).hexdigest()
+    array = np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
+    content = (
+        repr(array.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(array).tobytes()
+    )
+    return hashlib.sha256(f"{array.dtype.str}{array.shape}".encode() + content).hexdigest()
 
 
 def _spread(features: Any, places: Any, labels: Any, more: Any, neighbours: int) -> tuple[Any, Any]:
@@ -188,14 +190,14 @@ def _spread(features: Any, places: Any, labels: Any, more: Any, neighbours: int)
     from sklearn.semi_supervised import LabelSpreading
 
     every = features if more is None else np.concatenate([features, np.asarray(more)])
-    known, number = np.unique(labels, return_inverse=True)
+    classes, number = np.unique(labels, return_inverse=True)
     start = np.full(len(every), -1)
     start[places] = number
     spreading = LabelSpreading(kernel="knn", n_neighbors=min(neighbours, len(every)), max_iter=100)
     with np.errstate(invalid="ignore", divide="ignore"):  # what no label reaches has no share of any
         spreading.fit(every.reshape(len(every), -1), start)
     reached = np.isfinite(spreading.label_distributions_).all(axis=1)
-    return every[reached], known[spreading.transduction_[reached]]
+    return every[reached], classes[spreading.transduction_[reached]]
 
 
 def representatives(public: ArrayLike, number: int) -> NDArray[np.int64]:
@@ -215,6 +217,6 @@ def representatives(public: ArrayLike, number: int) -> NDArray[np.int64]:
 
     features = np.asarray(public)
     features = features.reshape(len(features), -1)
-    wanted = Integer(1, len(features), instead=len(features)).read("number", number)
-    clusters = KMeans(wanted, n_init=4, random_state=0).fit(features)
+    n_representatives = Integer(1, len(features), instead=len(features)).read("number", number)
+    clusters = KMeans(n_representatives, n_init=4, random_state=0).fit(features)
     return np.unique(pairwise_distances_argmin(clusters.cluster_centers_, features))

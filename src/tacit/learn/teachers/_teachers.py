@@ -72,8 +72,8 @@ class LabelQuestion(Question[NoisyLabels]):
         answers, check = self.arguments["answers"], self.arguments["check"]
         noise = label_noise(exact, answers, len(self.arguments["teachers"].classes))
         rho = (charge_of(check) + (noise.sensitivity / noise.sigma) ** 2) / 2
-        asked = Question(self.dataset, self.kind, {**self.arguments, "sigma": exact})
-        return asked.planned(Goal.read(rho=rho, **goal))
+        question = Question(self.dataset, self.kind, {**self.arguments, "sigma": exact})
+        return question.planned(Goal.read(rho=rho, **goal))
 
 
 _ONE_AT_A_TIME = threading.RLock()  # the random numbers that teachers are given are those of the process
@@ -139,14 +139,14 @@ class Teachers:
                 "estimator", "an estimator with fit and predict, or a function that trains", estimator,
                 fix=Code("tc.learn.Teachers(LogisticRegression(), data=data, teachers=100, classes=[0, 1])"),
             )  # fmt: skip
-        listed = _read_classes(classes)
-        refuse_unknown_labels((data._types or ((), ()))[1], listed, spelled=False)  # noqa: SLF001
+        labels = _read_classes(classes)
+        refuse_unknown_labels((data._types or ((), ()))[1], labels, spelled=False)  # noqa: SLF001
         number = Integer(2, instead=100).read("teachers", teachers)
         for name, value in (
             ("estimator", estimator),
             ("data", data),
             ("teachers", number),
-            ("classes", listed),
+            ("classes", labels),
             ("_trained", []),
             ("_tried", []),
         ):
@@ -199,12 +199,12 @@ class Teachers:
             raise bad_parameter("queries", "at least one", queries, fix=Code("queries=public"))
         self._refuse_failing(queries)
         check = self._read_check(size, threshold, student, certain)
-        wanted = size if answers is None else min(size, count("answers", answers, zero=False))
+        max_answers = size if answers is None else min(size, count("answers", answers, zero=False))
         if check is None:
             Omitted("without a threshold", fix=Set(threshold=(60, 40))).read("answers", answers)
         digest = digest_of_queries(queries)
         arguments = {
-            "teachers": self, "queries": queries, "digest": digest, "answers": wanted, "check": check,
+            "teachers": self, "queries": queries, "digest": digest, "answers": max_answers, "check": check,
             "facts": self._facts(digest, check),
         }  # fmt: skip
         return LabelQuestion(self.data, LABEL, LABEL.read(arguments))
@@ -215,8 +215,8 @@ class Teachers:
         if form not in self._tried and self._has_public_form():
             features = self.data._arrays[0]  # noqa: SLF001 - its shape and type are public
             kind = _plain(features[:0]).dtype
-            asked = _plain(queries)[:5]
-            refuse_failing(self.estimator, tuple(features.shape[1:]), kind, asked, self.classes)
+            sample = _plain(queries)[:5]
+            refuse_failing(self.estimator, tuple(features.shape[1:]), kind, sample, self.classes)
             self._tried.append(form)
 
     def _has_public_form(self) -> bool:
@@ -231,11 +231,11 @@ class Teachers:
             why = "the teachers answer only where they contradict the student"
             Omitted("without a threshold", why, fix=Set(threshold=(40, 40))).read("student", student)
             return None
-        least, spread = threshold
+        lowest, spread = threshold
         noise = RoundedGaussian(sigma=rational("sigma", spread), sensitivity=root_up(Fraction(size)))
         expected = None if student is None else self._expected(student, size)
         sure = Share(instead=0.9).read("certain", certain)
-        return VoteCheck(int(least), noise, expected, sure)
+        return VoteCheck(int(lowest), noise, expected, sure)
 
     def _expected(self, student: Any, size: int) -> NDArray[np.int64]:
         """Return a student's predictions in whole votes."""
@@ -290,5 +290,5 @@ def _plain(queries: Sequence[Any] | NDArray[Any]) -> Any:
 def _read_classes(classes: Sequence[Any]) -> tuple[Any, ...]:
     """Read the declared classes: whole numbers, texts or truth values, at least two, all different."""
     label = Instance((int, str), "classes=[0, 1]", "whole numbers or texts")
-    known = [one.item() if isinstance(one, np.generic) else one for one in classes]
-    return tuple(label.read("classes", one) for one in declared_classes(known))
+    labels = [one.item() if isinstance(one, np.generic) else one for one in classes]
+    return tuple(label.read("classes", one) for one in declared_classes(labels))

@@ -67,8 +67,8 @@ def divergence_of_doubt(log_q: Any, sigma: float, order: float) -> NDArray[np.fl
         agree = keep - np.log(-np.expm1(np.minimum(power, 0)))
         differ = e1 - logs / upper
         total = np.logaddexp(keep + (order - 1) * agree, logs + (order - 1) * differ)
-        found = np.clip(total / (order - 1), 0, plain)
-    return np.where(holds, found, plain)
+        divergence = np.clip(total / (order - 1), 0, plain)
+    return np.where(holds, divergence, plain)
 
 
 def published_cost(order: float, beta: float, spread: float) -> float:
@@ -81,15 +81,15 @@ def published_cost(order: float, beta: float, spread: float) -> float:
     >>> round(published_cost(10, 0.01, 20), 4)
     0.0164
     """
-    left = 1 - order * -math.expm1(-2 * beta)
-    if left <= 0:
+    factor = 1 - order * -math.expm1(-2 * beta)
+    if factor <= 0:
         return math.inf
-    mean = order * math.exp(-2 * beta) / (2 * spread**2 * left)
-    apart = []
+    mean = order * math.exp(-2 * beta) / (2 * spread**2 * factor)
+    distances = []
     for log_ratio in (-beta, beta):
         variance = 1 + order * math.expm1(2 * log_ratio)
-        apart.append(log_ratio + (2 * log_ratio - math.log(variance)) / (2 * (order - 1)))
-    return mean + max(0.0, *apart)
+        distances.append(log_ratio + (2 * log_ratio - math.log(variance)) / (2 * (order - 1)))
+    return mean + max(0.0, *distances)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -122,13 +122,13 @@ class VoteReading:
     delta: float
 
     def __init__(self, votes: Any, *, sigma: Number, delta: Number) -> None:
-        held = np.asarray(votes)
-        if held.ndim != 2 or held.shape[1] < 2 or not len(held) or held.dtype.kind not in "iu":
+        counts = np.asarray(votes)
+        if counts.ndim != 2 or counts.shape[1] < 2 or not len(counts) or counts.dtype.kind not in "iu":
             raise bad_parameter(
                 "votes", "whole numbers: a line for each query, a column for each class", votes,
                 fix=Set(votes=[[90, 10], [40, 60]]),
             )  # fmt: skip
-        object.__setattr__(self, "votes", held)
+        object.__setattr__(self, "votes", counts)
         object.__setattr__(self, "sigma", float(rational("sigma", sigma)))
         object.__setattr__(self, "delta", float(rational("delta", delta)))
 
@@ -137,8 +137,8 @@ class VoteReading:
         """The epsilon that holds for all votes: what a plan is charged."""
         from tacit.accounting import Cost
 
-        one = Cost.gaussian(sigma=self.sigma, sensitivity=math.sqrt(2))
-        return (len(self.votes) * one).epsilon(delta=self.delta)
+        answer_cost = Cost.gaussian(sigma=self.sigma, sensitivity=math.sqrt(2))
+        return (len(self.votes) * answer_cost).epsilon(delta=self.delta)
 
     @property
     def data_dependent(self) -> float:
@@ -178,8 +178,8 @@ class VoteReading:
 
         RealNumber(above=1, instead=10).read("order", order)
         RealNumber(instead=0.02).read("beta", beta)
-        added = published_cost(order, beta, spread)
-        if math.isinf(added):
+        extra_cost = published_cost(order, beta, spread)
+        if math.isinf(extra_cost):
             raise TacitError(
                 "bad-parameter",
                 f"beta must be below {-math.log1p(-1 / order) / 2:.4g} at order {order:g}",
@@ -187,7 +187,7 @@ class VoteReading:
                 fix=Set(beta=float(f"{0.2 / order:.2g}")),
             )
         draw = int(RoundedGaussian(sigma=2**30, sensitivity=1).release(0)) / 2**30
-        return self.divergence(order) + draw * spread * self.smooth_sensitivity(order, beta), added
+        return self.divergence(order) + draw * spread * self.smooth_sensitivity(order, beta), extra_cost
 
     def _doubts(self) -> NDArray[np.float64]:
         return log_doubt(self.votes, self.sigma)

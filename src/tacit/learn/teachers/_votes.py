@@ -48,10 +48,10 @@ def teacher_parts(data: Examples, teachers: int, classes: tuple[object, ...]) ->
     usable = (number >= 0) & _finite(features)
     parts: TeacherParts = []
     for teacher in range(teachers):
-        own = np.sort(rows[of_unit == teacher].ravel())
-        own = own[own >= 0]
-        own = own[usable[own]]
-        parts.append((features[own], number[own]))
+        examples = np.sort(rows[of_unit == teacher].ravel())
+        examples = examples[examples >= 0]
+        examples = examples[usable[examples]]
+        parts.append((features[examples], number[examples]))
     return parts
 
 
@@ -65,10 +65,10 @@ def units_by_teacher(names: list[bytes], teachers: int, secret: int) -> NDArray[
     True
     """
     key = secret.to_bytes(8, "little")
-    found = [
+    teachers_of_units = [
         int.from_bytes(hashlib.blake2b(name, key=key, digest_size=8).digest(), "little") for name in names
     ]
-    return np.array([one % teachers for one in found], dtype=np.int64)
+    return np.array([one % teachers for one in teachers_of_units], dtype=np.int64)
 
 
 def class_numbers(targets: Any, classes: tuple[object, ...]) -> NDArray[np.int64]:
@@ -82,12 +82,14 @@ def class_numbers(targets: Any, classes: tuple[object, ...]) -> NDArray[np.int64
     flat = np.asarray(targets)
     while flat.ndim > 1:  # a reshape would fail without rows
         flat = flat[:, 0]
-    found = np.full(len(flat), -1, dtype=np.int64)
-    for place, one in enumerate(classes):
-        same = flat == one if flat.dtype.kind != "O" else np.array([_is(value, one) for value in flat], bool)
+    numbers = np.full(len(flat), -1, dtype=np.int64)
+    for index, label in enumerate(classes):
+        same = (
+            flat == label if flat.dtype.kind != "O" else np.array([_is(value, label) for value in flat], bool)
+        )
         if np.ndim(same):  # text is never equal to a number, which NumPy says with a single False
-            found[same] = place
-    return found
+            numbers[same] = index
+    return numbers
 
 
 def _unit_names(data: Examples, rows: NDArray[np.int64], arrays: tuple[Any, ...]) -> list[bytes]:
@@ -99,16 +101,16 @@ def _unit_names(data: Examples, rows: NDArray[np.int64], arrays: tuple[Any, ...]
 
 
 def _bytes(value: Any) -> bytes:
-    held = np.asarray(value)
-    if held.dtype.hasobject:
-        return repr(held.tolist()).encode("utf-8", "surrogatepass")
-    return np.ascontiguousarray(held).tobytes()
+    array = np.asarray(value)
+    if array.dtype.hasobject:
+        return repr(array.tolist()).encode("utf-8", "surrogatepass")
+    return np.ascontiguousarray(array).tobytes()
 
 
-def _is(value: Any, one: object) -> bool:
+def _is(value: Any, label: object) -> bool:
     """Whether a target is a class; one that cannot be compared, such as pandas' NA, is none."""
     try:
-        return bool(value == one)
+        return bool(value == label)
     except Exception:  # noqa: BLE001 - one odd target must not make the whole release fail
         return False
 
@@ -163,8 +165,8 @@ def refuse_failing(
     if kind.kind not in "biuf":
         return  # texts and objects: nothing sensible can be made up
     number = np.arange(_MADE_UP * len(classes)) % len(classes)
-    made = np.random.default_rng(0).uniform(size=(len(number), *shape))
-    features = made.astype(kind) if kind.kind == "f" else (3 * made).astype(kind)
+    invented = np.random.default_rng(0).uniform(size=(len(number), *shape))
+    features = invented.astype(kind) if kind.kind == "f" else (3 * invented).astype(kind)
     try:
         with warnings.catch_warnings(), _own_random_numbers(0):
             warnings.simplefilter("ignore")
@@ -188,9 +190,9 @@ def _trained(
     estimator: Any, features: Any, number: NDArray[np.int64], classes: tuple[object, ...], teacher: int
 ) -> VotingTeacher:
     """Return a teacher; with one class, or none, or a failure, it always votes the same."""
-    seen = np.unique(number)
-    if len(seen) < 2:
-        return _always(int(seen[0]) if len(seen) else 0)
+    present = np.unique(number)
+    if len(present) < 2:
+        return _always(int(present[0]) if len(present) else 0)
     fitted = _safely(lambda: _fit(estimator, features, number, classes, teacher), teacher)
     return _always(0) if fitted is None else fitted
 
@@ -212,15 +214,17 @@ def _fresh(estimator: Any, teacher: int) -> Any:
         return copy.deepcopy(estimator)
     from sklearn.base import clone
 
-    made = clone(estimator)
-    states = [name for name in made.get_params() if name.split("__")[-1] == "random_state"]
-    return made.set_params(**{name: teacher for name in states if made.get_params()[name] is None})
+    copy_of_estimator = clone(estimator)
+    states = [name for name in copy_of_estimator.get_params() if name.split("__")[-1] == "random_state"]
+    return copy_of_estimator.set_params(
+        **{name: teacher for name in states if copy_of_estimator.get_params()[name] is None}
+    )
 
 
-def _numbers_or_scores(given: Any) -> NDArray[np.int64]:
+def _numbers_or_scores(predicted: Any) -> NDArray[np.int64]:
     """Return class numbers, also from scores with one column for each class, and from tensors."""
-    held = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
-    return np.asarray(held.argmax(axis=1) if held.ndim == 2 else held)
+    array = np.asarray(predicted.detach().cpu() if hasattr(predicted, "detach") else predicted)
+    return np.asarray(array.argmax(axis=1) if array.ndim == 2 else array)
 
 
 def _always(number: int) -> VotingTeacher:
@@ -242,8 +246,10 @@ def _valid(vote: Any, queries: int, classes: int) -> NDArray[np.int64]:
     """Return a vote for each query; what is not a class becomes a vote for the first one."""
     if vote is None or np.shape(vote) != (queries,) or np.asarray(vote).dtype.kind not in "iuf":
         return np.zeros(queries, dtype=np.int64)
-    held = np.nan_to_num(np.asarray(vote, dtype=np.float64), nan=-1.0, posinf=-1.0, neginf=-1.0)
-    return np.where((held >= 0) & (held < classes) & (held == np.floor(held)), held, 0).astype(np.int64)
+    numbers = np.nan_to_num(np.asarray(vote, dtype=np.float64), nan=-1.0, posinf=-1.0, neginf=-1.0)
+    return np.where((numbers >= 0) & (numbers < classes) & (numbers == np.floor(numbers)), numbers, 0).astype(
+        np.int64
+    )
 
 
 @contextmanager
@@ -278,8 +284,8 @@ def estimator_words(estimator: Any) -> str:
     'builtins.len'
     """
     if hasattr(estimator, "get_params"):
-        named = ", ".join(f"{name}={value!r}" for name, value in sorted(estimator.get_params().items()))
-        return f"{type(estimator).__module__}.{type(estimator).__qualname__}({named})"
+        parameters = ", ".join(f"{name}={value!r}" for name, value in sorted(estimator.get_params().items()))
+        return f"{type(estimator).__module__}.{type(estimator).__qualname__}({parameters})"
     kind = estimator if hasattr(estimator, "__qualname__") else type(estimator)
     words = f"{kind.__module__}.{kind.__qualname__}"
     code = getattr(estimator, "__code__", None)

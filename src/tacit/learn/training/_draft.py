@@ -67,7 +67,7 @@ def _in_one_draw(
     return Task(
         document={"learn": "training", **document},
         open=sums,
-        steps=(Step(settings.mechanism_of(None), lambda held, _: held),),
+        steps=(Step(settings.mechanism_of(None), lambda sums, _: sums),),
         reading=lambda noisy, _: read_model(setup, noisy[0]),
         numerics=numerics_in_words(setup),
     )
@@ -82,11 +82,11 @@ def _in_instalments(
         from tacit.learn.training._model_sums import ModelSums
 
         rows = data.units()
-        held = ModelSums(setup, data._arrays, rows, before.state)  # noqa: SLF001 - of this room
-        held.part = before.number
+        sums_of_model = ModelSums(setup, data._arrays, rows, before.state)  # noqa: SLF001 - of this room
+        sums_of_model.part = before.number
         if settings.bands > 1:
-            held.names = unit_names(data._arrays, data._owners, rows)  # noqa: SLF001
-        return held
+            sums_of_model.names = unit_names(data._arrays, data._owners, rows)  # noqa: SLF001
+        return sums_of_model
 
     def reading(number: int, noisy: Mapping[int, Sequence[Noisy]], _: Fraction) -> TrainedModel:
         return read_model(setup, noisy[number][0])
@@ -94,10 +94,10 @@ def _in_instalments(
     return RunTask(
         document={"learn": "training", "checkpoints": settings.checkpoints, **document},
         instalments=settings.checkpoints,
-        steps_of=lambda number: (Step(settings.mechanism_of(number), lambda held, _: held),),
+        steps_of=lambda number: (Step(settings.mechanism_of(number), lambda sums, _: sums),),
         open=sums,
         reading=reading,
-        left=lambda held: held.state(),
+        left=lambda sums: sums.state(),
         composition="sum" if settings.bands == 1 else "once",
         numerics=numerics_in_words(setup),
     )

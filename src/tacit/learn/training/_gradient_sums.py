@@ -75,15 +75,17 @@ class BlockSlots:
     def packed(self, units: int) -> list[NDArray[np.int64]]:
         """Return, for each block, which unit of a sample is in each slot; -1 for an empty slot."""
         members = [np.flatnonzero(self.classes == one) for one in range(int(self.classes.max()) + 1)]
-        drawn = np.zeros(units, dtype=np.int64)
+        drawn_classes = np.zeros(units, dtype=np.int64)
         if len(members) > 1:
-            drawn = self.classes[random_slots(self.size, units)]
-        waiting = [np.flatnonzero(drawn == one) for one in range(len(members))]
-        blocks = max(-(-len(own) // len(slots)) for own, slots in zip(waiting, members, strict=True))
+            drawn_classes = self.classes[random_slots(self.size, units)]
+        waiting = [np.flatnonzero(drawn_classes == one) for one in range(len(members))]
+        blocks = max(
+            -(-len(unit_class) // len(slots)) for unit_class, slots in zip(waiting, members, strict=True)
+        )
         packed = np.full((blocks, self.size), -1, dtype=np.int64)
-        for own, slots in zip(waiting, members, strict=True):
+        for unit_class, slots in zip(waiting, members, strict=True):
             filled = np.full(blocks * len(slots), -1, dtype=np.int64)
-            filled[: len(own)] = own
+            filled[: len(unit_class)] = unit_class
             packed[:, slots] = filled.reshape(blocks, len(slots))
         return list(packed)
 
@@ -105,8 +107,8 @@ class BlockSlots:
         if not self.tested:
             return "kernels: each unit alone, because slots could not be tested or rows are not separate"
         kinds = int(self.classes.max()) + 1
-        drawn = f"; {kinds} classes of slots, drawn at random for each unit" if kinds > 1 else ""
-        return f"kernels: rows separate (tested){drawn}"
+        kinds_in_words = f"; {kinds} classes of slots, drawn at random for each unit" if kinds > 1 else ""
+        return f"kernels: rows separate (tested){kinds_in_words}"
 
 
 #: Inputs, targets and weights of the examples of some units.
@@ -186,9 +188,9 @@ class GradientSums:
         with self._slots.computing():
             for number, slots in enumerate(self._packed):
                 chance = (self._seed + number) % 2**63
-                found, norms = self._block_sums(sample.at(slots), scale, chance, careful=careful)
-                torch._foreach_add_(sums, [one.detach() for one in found])
-                del found  # the next block needs the memory
+                block_sums, norms = self._block_sums(sample.at(slots), scale, chance, careful=careful)
+                torch._foreach_add_(sums, [one.detach() for one in block_sums])
+                del block_sums  # the next block needs the memory
                 good, filled = norms.isfinite(), torch.from_numpy(slots >= 0).to(norms.device)
                 below = torch.where(norms <= 1, 1.0, -1.0)
                 balance = balance + torch.where(good & filled, below, 0.0).sum()
@@ -210,11 +212,11 @@ class GradientSums:
             return computed
         self._try_invented()
         failing = self._failing(block, np.flatnonzero(block.taken[:, 0]), scale, chance)
-        kept = np.arange(len(block.places))
-        kept[failing] = -1
-        computed = self._tried(block.at(kept), scale, chance, careful=careful)
+        indices = np.arange(len(block.places))
+        indices[failing] = -1
+        computed = self._tried(block.at(indices), scale, chance, careful=careful)
         if computed is None:  # it fails on a company of units, and on none of them: none of them counts
-            failing, computed = np.arange(len(kept)), self._nothing(len(kept))
+            failing, computed = np.arange(len(indices)), self._nothing(len(indices))
         sums, norms = computed
         norms = norms.clone()
         norms[torch.from_numpy(failing).to(norms.device)] = torch.inf
@@ -226,8 +228,8 @@ class GradientSums:
         """Return clipped sums and norms of a block, or nothing if the model fails on it."""
         try:
             with fixed_chance(self._setup.device, chance):
-                given = self._weighed(self.gather(block), scale)
-                return (self.clipped if careful else self.clipped.unchecked)(*given)
+                gathered = self._weighed(self.gather(block), scale)
+                return (self.clipped if careful else self.clipped.unchecked)(*gathered)
         except torch.OutOfMemoryError:
             raise
         except Exception:  # noqa: BLE001 - whatever the model, the loss or the augmentation raises
@@ -253,8 +255,8 @@ class GradientSums:
         halves = np.array_split(units, 2)
         return np.concatenate([self._failing(block, one, scale, chance) for one in halves])
 
-    def _weighed(self, given: UnitBlock, scale: Tensor | None) -> UnitBlock:
-        return given if scale is None else (*given[:2], given[2] / scale)
+    def _weighed(self, gathered: UnitBlock, scale: Tensor | None) -> UnitBlock:
+        return gathered if scale is None else (*gathered[:2], gathered[2] / scale)
 
     def _try_invented(self) -> None:
         """Raise what the model raises on invented examples, in a full block and in one with empty slots."""
@@ -279,19 +281,21 @@ class GradientSums:
         places = torch.from_numpy(np.maximum(block.places, 0).reshape(-1))
         weights = _moved(torch.from_numpy(block.taken.reshape(-1).astype(np.float32)), setup.device)
         hidden = _moved(empty, setup.device) if bool(empty.any()) else None
-        made = []
+        tensors = []
         for number, array in enumerate(self._arrays if arrays is None else arrays):
-            one = _moved(array.index_select(0, _moved(places, array.device)), setup.device)
-            one = as_model_input(one, self.parameters[0].dtype)
+            tensor = _moved(array.index_select(0, _moved(places, array.device)), setup.device)
+            tensor = as_model_input(tensor, self.parameters[0].dtype)
             if hidden is not None:
-                fill = one.new_zeros(1) if self._slots.fill is None else self._slots.fill[number].to(one)
-                one = torch.where(hidden.reshape(-1, *(1,) * (one.dim() - 1)), fill, one)
-            made.append(one)
-        inputs, targets = tuple(made[: setup.inputs]), tuple(made[setup.inputs :])
+                fill = (
+                    tensor.new_zeros(1) if self._slots.fill is None else self._slots.fill[number].to(tensor)
+                )
+                tensor = torch.where(hidden.reshape(-1, *(1,) * (tensor.dim() - 1)), fill, tensor)
+            tensors.append(tensor)
+        inputs, targets = tuple(tensors[: setup.inputs]), tuple(tensors[setup.inputs :])
         if setup.augment is not None:
             times = setup.augment.times
             inputs = setup.augment(inputs)
-            targets = tuple(one.repeat_interleave(times, 0) for one in targets)
+            targets = tuple(tensor.repeat_interleave(times, 0) for tensor in targets)
             weights = weights.repeat_interleave(times, 0) / times
         return inputs, targets, weights
 
@@ -317,21 +321,21 @@ class SharedGradientSums(GradientSums):
 
     def add_up(self, sample: SampledRows, scale: Tensor | None, *, careful: bool) -> SampleSums:
         """Return the sums over a sample, each process taking a part of it."""
-        units, most = sample.places.shape
-        _send(self._setup, [_STEP, units, most, int(careful), int(scale is not None)])
+        units, per_unit = sample.places.shape
+        _send(self._setup, [_STEP, units, per_unit, int(careful), int(scale is not None)])
         _send(self._setup, np.concatenate([sample.places.reshape(-1), sample.taken.reshape(-1)]))
-        for one in [*self.parameters, *(() if scale is None else (scale,))]:
-            distributed.broadcast(one.detach(), 0)
+        for tensor in [*self.parameters, *(() if scale is None else (scale,))]:
+            distributed.broadcast(tensor.detach(), 0)
         return _together(GradientSums.add_up(self, _own_part(sample), scale, careful=careful))
 
 
-def _together(own: SampleSums) -> SampleSums:
+def _together(part: SampleSums) -> SampleSums:
     """Add up what all processes have."""
-    for one in own.sums:
-        distributed.all_reduce(one)
-    counts = torch.stack([own.balance, own.strange])
+    for tensor in part.sums:
+        distributed.all_reduce(tensor)
+    counts = torch.stack([part.balance, part.strange])
     distributed.all_reduce(counts)
-    return SampleSums(own.sums, counts[0], counts[1])
+    return SampleSums(part.sums, counts[0], counts[1])
 
 
 def _own_part(sample: SampledRows) -> SampledRows:
@@ -344,14 +348,14 @@ def _serve(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
     model, _ = setup.start()
     blocks = GradientSums(setup, model, arrays)
     while True:
-        [command, units, most, careful, scaled] = _receive(setup, 5)
+        [command, units, per_unit, careful, scaled] = _receive(setup, 5)
         if command == _END:
             return
-        held = np.array(_receive(setup, 2 * units * most), dtype=np.int64).reshape(2, units, most)
+        received = np.array(_receive(setup, 2 * units * per_unit), dtype=np.int64).reshape(2, units, per_unit)
         scale = torch.zeros((), device=setup.device) if scaled else None
-        for one in [*blocks.parameters, *(() if scale is None else (scale,))]:
-            distributed.broadcast(one.detach(), 0)
-        sample = SampledRows(held[0], held[1].astype(bool))
+        for tensor in [*blocks.parameters, *(() if scale is None else (scale,))]:
+            distributed.broadcast(tensor.detach(), 0)
+        sample = SampledRows(received[0], received[1].astype(bool))
         _together(blocks.add_up(_own_part(sample), scale, careful=bool(careful)))
 
 
@@ -378,17 +382,17 @@ def release_shared(
         return Release.from_json(outcome["release"])
     outcome = {"error": "release-failed", "what": "the release failed on the first process"}
     try:
-        drawn = release()
-        outcome = {"release": drawn.to_json()}
+        released = release()
+        outcome = {"release": released.to_json()}
     except TacitError as error:
         outcome = {"error": error.code, "what": error.what}
         raise
     finally:
         _send(setup, [_END, 0, 0, 0, 0])
-        written = json.dumps(outcome).encode()
-        _send(setup, [len(written)])
-        _send(setup, list(written))
-    return drawn
+        document = json.dumps(outcome).encode()
+        _send(setup, [len(document)])
+        _send(setup, list(document))
+    return released
 
 
 def _check_same(setup: TrainingSetup, plan: str, arrays: Sequence[Any]) -> None:
@@ -397,11 +401,11 @@ def _check_same(setup: TrainingSetup, plan: str, arrays: Sequence[Any]) -> None:
     The first process draws places of examples. On another process they would name other people, or nobody.
     With the same examples everywhere, as `Trainer.release` asks for, this never refuses.
     """
-    held = bytes.fromhex(plan) + _some_examples(arrays) + _kernels(setup)
-    own = torch.tensor(list(held), dtype=torch.int64, device=setup.device)
-    every = [torch.zeros_like(own) for _ in range(distributed.get_world_size())]
-    distributed.all_gather(every, own)
-    if not all(torch.equal(one, own) for one in every):
+    fingerprint = bytes.fromhex(plan) + _some_examples(arrays) + _kernels(setup)
+    numbers = torch.tensor(list(fingerprint), dtype=torch.int64, device=setup.device)
+    every = [torch.zeros_like(numbers) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(every, numbers)
+    if not all(torch.equal(one, numbers) for one in every):
         raise TacitError(
             "plan-differs",
             "the processes do not train the same model in the same way on the same examples",
@@ -420,10 +424,10 @@ def _kernels(setup: TrainingSetup) -> bytes:
         if setup.device.type == "cuda"
         else torch.backends.cpu.get_cpu_capability()
     )
-    found = [torch.__version__, kind, setup.physical]
+    facts = [torch.__version__, kind, setup.physical]
     if slots is not None:
-        found += [slots.classes.tolist(), slots.threads, slots.tested]
-    return hashlib.sha256(json.dumps(found).encode()).digest()
+        facts += [slots.classes.tolist(), slots.threads, slots.tested]
+    return hashlib.sha256(json.dumps(facts).encode()).digest()
 
 
 def _some_examples(arrays: Sequence[Any]) -> bytes:
@@ -442,7 +446,7 @@ def _send(setup: TrainingSetup, numbers: Sequence[int] | NDArray[np.int64]) -> N
 
 
 def _receive(setup: TrainingSetup, size: int) -> list[int]:
-    held = torch.zeros(size, dtype=torch.int64, device=setup.device)
-    distributed.broadcast(held, 0)
-    found: list[int] = held.tolist()
-    return found
+    received = torch.zeros(size, dtype=torch.int64, device=setup.device)
+    distributed.broadcast(received, 0)
+    numbers: list[int] = received.tolist()
+    return numbers

@@ -58,16 +58,16 @@ class TrainingSteps(SampledSteps):
     @property
     def cost(self) -> Cost:
         """The cost of all steps; stated as epsilon and delta, if there is a delta at which to state it."""
-        whole: Cost = SampledSteps.cost.__get__(self)
-        return whole if self.stated is None else whole.stated(delta=self.stated)
+        total: Cost = SampledSteps.cost.__get__(self)
+        return total if self.stated is None else total.stated(delta=self.stated)
 
     def release(self, value: StepSums) -> Any:  # type: ignore[override]
         """Take the steps, and return the result; a terminal shows how far they are and what they cost."""
-        taken = 0
-        with progress(value.describe, lambda: taken / self.steps):  # type: ignore[attr-defined]
+        done = 0
+        with progress(value.describe, lambda: done / self.steps):  # type: ignore[attr-defined]
             for _ in range(self.steps):
                 value.update(self.noisy(value.sums(self.draw(value.units))))
-                taken += 1
+                done += 1
             return value.result()
 
     def noisy(self, exact: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -103,8 +103,8 @@ def _add_from_device(tensors: Sequence[torch.Tensor], sigma: float) -> None:
         for part in (
             torch.split(tensor, rows) if rows else (tensor,)
         ):  # a large tensor needs no noise of its size
-            drawn = torch.randn(part.shape, generator=generator, device=part.device, dtype=part.dtype)
-            part.add_(drawn, alpha=sigma)
+            noise = torch.randn(part.shape, generator=generator, device=part.device, dtype=part.dtype)
+            part.add_(noise, alpha=sigma)
 
 
 def _add_from_processor(tensors: Sequence[torch.Tensor], sigma: float) -> None:
@@ -112,13 +112,13 @@ def _add_from_processor(tensors: Sequence[torch.Tensor], sigma: float) -> None:
     import torch
 
     waiting: list[torch.Tensor] = []
-    for place, tensor in enumerate(tensors):
+    for index, tensor in enumerate(tensors):
         waiting.append(tensor)
-        total = sum(one.numel() for one in waiting)
-        if total >= _AT_ONCE or place == len(tensors) - 1:
-            parts = torch.split(torch.from_numpy(training_noise(total)), [one.numel() for one in waiting])
-            for one, part in zip(waiting, parts, strict=True):
-                one.add_(part.view(one.shape), alpha=sigma)
+        total = sum(noise.numel() for noise in waiting)
+        if total >= _AT_ONCE or index == len(tensors) - 1:
+            parts = torch.split(torch.from_numpy(training_noise(total)), [noise.numel() for noise in waiting])
+            for noise, part in zip(waiting, parts, strict=True):
+                noise.add_(part.view(noise.shape), alpha=sigma)
             waiting = []
 
 
@@ -157,22 +157,28 @@ class CorrelatedSteps(BandedSteps):
         parts: int = 1,
         stated: Fraction | None = None,
     ) -> None:
-        given = {"sigma": sigma, "sensitivity": sensitivity, "rate": rate, "steps": steps, "parts": parts}
-        BandedSteps.__init__(self, bands=bands, groups=bands, **given)  # type: ignore[arg-type]
+        parameters = {
+            "sigma": sigma,
+            "sensitivity": sensitivity,
+            "rate": rate,
+            "steps": steps,
+            "parts": parts,
+        }
+        BandedSteps.__init__(self, bands=bands, groups=bands, **parameters)  # type: ignore[arg-type]
         object.__setattr__(self, "stated", stated)
 
     @property
     def cost(self) -> Cost:
         """The cost of all steps; stated as epsilon and delta, if there is a delta at which to state it."""
-        whole: Cost = BandedSteps.cost.__get__(self)
-        return whole if self.stated is None else whole.stated(delta=self.stated)
+        total: Cost = BandedSteps.cost.__get__(self)
+        return total if self.stated is None else total.stated(delta=self.stated)
 
     def _take(self, value: StepSums, run: BandedRun, steps: int) -> None:  # type: ignore[override]
         """Take steps: the noise of each is fresh noise less a part of the noise before it."""
         import torch
 
-        sigma, taken = float(self.sigma) / self.coefficients[0], 0
-        with progress(value.describe, lambda: taken / max(1, steps)):  # type: ignore[attr-defined]
+        sigma, done = float(self.sigma) / self.coefficients[0], 0
+        with progress(value.describe, lambda: done / max(1, steps)):  # type: ignore[attr-defined]
             for _ in range(steps):
                 exact = value.sums(run.sample())
                 past: list[list[Any]] = run.past
@@ -181,7 +187,7 @@ class CorrelatedSteps(BandedSteps):
                 add_noise(fresh, sigma)
                 torch._foreach_add_(exact, run.correlated(fresh))
                 value.update(exact)
-                taken += 1
+                done += 1
 
     def to_json(self) -> dict[str, Any]:
         """Return the name, the exact parameters, the numerics and the cost."""

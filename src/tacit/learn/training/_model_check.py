@@ -61,8 +61,8 @@ class _Trial:
         with fixed_chance(weights.device, seed):
             values = self.sums.unit_values(tuple(block[:cut]), tuple(block[cut:]), weights)
         rows = [one.detach().reshape(self.units, -1).cpu().contiguous() for one in values if one.numel()]
-        held = np.concatenate([one.view(torch.uint8).numpy() for one in rows], axis=1)
-        return [hashlib.blake2b(row, digest_size=16).digest() for row in held]
+        contents = np.concatenate([one.view(torch.uint8).numpy() for one in rows], axis=1)
+        return [hashlib.blake2b(row, digest_size=16).digest() for row in contents]
 
 
 def find_slots(
@@ -100,12 +100,12 @@ def _slot_classes(trial: _Trial) -> np.ndarray[tuple[int], np.dtype[np.int64]] |
     keys = [b""] * trial.units
     for seed in range(_SLOT_EXAMPLES):
         example = [torch.cat([one] * trial.units) for one in trial.block(seed, units=1)]
-        first = trial.digests(example)
-        if seed < _TWICE and trial.digests(example) != first:
+        expected = trial.digests(example)
+        if seed < _TWICE and trial.digests(example) != expected:
             return None
-        keys = [key + digest for key, digest in zip(keys, first, strict=True)]
-    known: dict[bytes, int] = {}
-    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+        keys = [key + digest for key, digest in zip(keys, expected, strict=True)]
+    classes: dict[bytes, int] = {}
+    return np.array([classes.setdefault(key, len(classes)) for key in keys], dtype=np.int64)
 
 
 def _keeps_company(trial: _Trial) -> bool:
@@ -114,13 +114,13 @@ def _keeps_company(trial: _Trial) -> bool:
     for base in (trial.block(0), [_ones(one) for one in trial.block(0)]):
         expected = trial.digests(base)
         for parity in (0, 1):
-            kept = slice(1 - parity, None, 2)
+            neighbours = slice(1 - parity, None, 2)
             kinds = torch.where(slots % 2 == parity, slots // 2 % len(_HOSTILE), -1)
             blocks = [kinds, *(torch.where(kinds >= 0, one, -1) for one in range(len(_HOSTILE)))]
-            seen = [_digests_of(trial, base, one) for one in (kinds, kinds)]
-            if None in seen:  # the model fails on some of the values: each by itself
-                seen = [_digests_of(trial, base, one) for one in blocks[1:]]
-            if any(one is not None and one[kept] != expected[kept] for one in seen):
+            digests = [_digests_of(trial, base, one) for one in (kinds, kinds)]
+            if None in digests:  # the model fails on some of the values: each by itself
+                digests = [_digests_of(trial, base, one) for one in blocks[1:]]
+            if any(one is not None and one[neighbours] != expected[neighbours] for one in digests):
                 return False
     return True
 
@@ -186,7 +186,7 @@ def _filling(trial: _Trial) -> tuple[Tensor, ...]:
 def _without_chance(trial: _Trial) -> Iterator[bool]:
     """Let the model draw nothing, in evaluation mode if it must; say whether two runs are then equal."""
     model = trial.sums.step.model
-    modes = [(one, one.training) for one in model.modules()]
+    modes = [(module, module.training) for module in model.modules()]
     block = trial.block(0)
     try:
         settled = trial.digests(block, 1) == trial.digests(block, 2)
@@ -195,8 +195,8 @@ def _without_chance(trial: _Trial) -> Iterator[bool]:
             settled = trial.digests(block, 1) == trial.digests(block, 2)
         yield settled
     finally:
-        for one, mode in modes:
-            one.training = mode
+        for module, mode in modes:
+            module.training = mode
 
 
 _EXAMPLES = 4
@@ -204,8 +204,8 @@ _EXAMPLES = 4
 
 def _examples_in_words(arrays: Sequence[Any]) -> str:
     """Return the shape and the type of one example of each array; both are public."""
-    held = [one if hasattr(one, "dtype") else np.asarray(one) for one in arrays]
-    return ", ".join(f"{' x '.join(map(str, one.shape[1:])) or 'one'} of {one.dtype}" for one in held)
+    columns = [one if hasattr(one, "dtype") else np.asarray(one) for one in arrays]
+    return ", ".join(f"{' x '.join(map(str, one.shape[1:])) or 'one'} of {one.dtype}" for one in columns)
 
 
 def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> TrainingSetup:
@@ -227,7 +227,7 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> TrainingSetup:
         output = model(*invented(inputs, _EXAMPLES))
         labels = invented(targets, _EXAMPLES, 1, targets=True, labels=sums.step.labels)
         total = sums.step.losses(output, *labels).sum()
-        found: tuple[Tensor | None, ...] = torch.autograd.grad(total, sums.parameters, allow_unused=True)
+        gradients: tuple[Tensor | None, ...] = torch.autograd.grad(total, sums.parameters, allow_unused=True)
     except TacitError:
         raise
     except Exception as error:
@@ -237,7 +237,7 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> TrainingSetup:
             why=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}",
             fix=Say(f"try the model and the loss on tensors like one example: {_examples_in_words(arrays)}"),
         ) from error
-    unused = [name for name, one in zip(setup.names, found, strict=True) if one is None]
+    unused = [name for name, one in zip(setup.names, gradients, strict=True) if one is None]
     if unused:
         raise TacitError(
             "bad-parameter",
@@ -259,9 +259,11 @@ def _try_exactly(sums: ClippedSums, inputs: tuple[Tensor, ...], targets: tuple[T
 
 def _check_step(setup: TrainingSetup, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Refuse an optimizer whose step on an invented gradient does not move the model as it says."""
-    held = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     try:
-        CheckedOptimizer(model, optimizer).step(setup.names, [torch.ones_like(held[n]) for n in setup.names])
+        CheckedOptimizer(model, optimizer).step(
+            setup.names, [torch.ones_like(parameters[n]) for n in setup.names]
+        )
     except Exception as error:
         raise bad_parameter(
             "optimizer", "one that takes a step with one gradient", type(optimizer).__name__,
@@ -292,15 +294,15 @@ def check_optimizer(model: nn.Module, optimizer: object) -> None:
             fix=Code("torch.optim.Adam(model.parameters())"),
         )  # fmt: skip
     trained = {id(one): name for name, one in model.named_parameters() if one.requires_grad}
-    held = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
-    missing = [name for key, name in trained.items() if key not in held]
-    if not trained or missing or held - set(trained):
-        what = (
+    optimized = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
+    missing = [name for key, name in trained.items() if key not in optimized]
+    if not trained or missing or optimized - set(trained):
+        sentence = (
             f"the optimizer does not hold {missing[0]}" if missing else "the optimizer holds other parameters"
         )
         raise TacitError(
             "bad-parameter",
-            what if trained else "no parameter of the model is trained",
+            sentence if trained else "no parameter of the model is trained",
             why="a step must move exactly the parameters that got a noisy gradient",
             fix=Code("torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)"),
         )
@@ -309,13 +311,13 @@ def check_optimizer(model: nn.Module, optimizer: object) -> None:
 def _augmented(setup: TrainingSetup, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the inputs of the model as the augmentation makes them."""
     assert setup.augment is not None  # noqa: S101 - the caller looked
-    given = invented(inputs, _EXAMPLES)
-    made = setup.augment(given)
-    expected = [(len(one) * setup.augment.times, *one.shape[1:]) for one in given]
-    if [tuple(one.shape) for one in made] != expected:
+    examples = invented(inputs, _EXAMPLES)
+    augmented = setup.augment(examples)
+    expected = [(len(one) * setup.augment.times, *one.shape[1:]) for one in examples]
+    if [tuple(one.shape) for one in augmented] != expected:
         raise TacitError(
             "bad-parameter",
             "the augmentation changes the number or the shapes of the inputs",
             fix=Say("return as many tensors as it takes, each with its shape"),
         )
-    return tuple(one[:0] for one in made)
+    return tuple(one[:0] for one in augmented)

@@ -59,14 +59,14 @@ class CheckedOptimizer:
 
     def step(self, names: Sequence[str], gradients: Sequence[Tensor]) -> None:
         """Take a step with these gradients; raises ``RuntimeError`` if the model moves otherwise."""
-        own = dict(self._model.named_parameters())
-        held = {name: own[name] for name in names}
+        parameters = dict(self._model.named_parameters())
+        trained = {name: parameters[name] for name in names}
         if self._taken % self._every == 0:
             self._waiting = self._waiting or list(names)
-        given = dict(zip(names, gradients, strict=True))
-        expected = self._predict(held, given)
-        for name, parameter in held.items():
-            parameter.grad = given[name].to(parameter.dtype)
+        gradient_of = dict(zip(names, gradients, strict=True))
+        expected = self._predict(trained, gradient_of)
+        for name, parameter in trained.items():
+            parameter.grad = gradient_of[name].to(parameter.dtype)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         self._taken += 1
@@ -79,40 +79,42 @@ class CheckedOptimizer:
             raise RuntimeError(f"the parameter {name} did not move as the optimizer says")
 
     def _predict(
-        self, held: dict[str, nn.Parameter], given: dict[str, Tensor]
+        self, trained: dict[str, nn.Parameter], gradient_of: dict[str, Tensor]
     ) -> dict[str, tuple[Tensor, Tensor]]:
         """Return where some parameters must be after the step, and how far each moves at most."""
         chosen: dict[str, nn.Parameter] = {}
         size = 0
-        while self._waiting and (not chosen or size + held[self._waiting[0]].numel() <= _MOST):
+        while self._waiting and (not chosen or size + trained[self._waiting[0]].numel() <= _MOST):
             name = self._waiting.pop(0)
-            chosen[name] = held[name]
-            size += held[name].numel()
+            chosen[name] = trained[name]
+            size += trained[name].numel()
         if not chosen:
             return {}
-        copies = {name: torch.nn.Parameter(one.detach().clone()) for name, one in chosen.items()}
-        for name, one in copies.items():
-            one.grad = given[name].to(one.dtype)
-        twin = _twin(self._optimizer, {id(chosen[name]): one for name, one in copies.items()})
+        copies = {name: torch.nn.Parameter(parameter.detach().clone()) for name, parameter in chosen.items()}
+        for name, parameter in copies.items():
+            parameter.grad = gradient_of[name].to(parameter.dtype)
+        twin = _twin(self._optimizer, {id(chosen[name]): parameter for name, parameter in copies.items()})
         if sum(len(group["params"]) for group in twin.param_groups) != len(chosen):
             raise RuntimeError("the optimizer does not hold the parameters of the model")
         twin.step()
-        found = {}
-        for name, one in copies.items():
-            end, start = one.detach(), chosen[name].detach()
-            found[name] = (end, _furthest(end, start) + 1e-6 * _furthest(start))
-        return found
+        moves = {}
+        for name, parameter in copies.items():
+            end, start = parameter.detach(), chosen[name].detach()
+            moves[name] = (end, _furthest(end, start) + 1e-6 * _furthest(start))
+        return moves
 
 
-def _furthest(first: Tensor, second: Tensor | None = None) -> Tensor:
+def _furthest(tensor: Tensor, other: Tensor | None = None) -> Tensor:
     """Return the largest distance of two tensors in a number, a part at a time: a whole copy takes memory."""
-    found = first.new_zeros(())
-    for place in range(0, len(first) if first.dim() else 1, rows := _rows_of(first)):
-        part = first[place : place + rows] if first.dim() else first
-        if second is not None:
-            part = part - (second[place : place + rows] if second.dim() else second)
-        found = torch.maximum(found, torch.linalg.vector_norm(part, torch.inf)) if part.numel() else found
-    return found
+    distance = tensor.new_zeros(())
+    for start in range(0, len(tensor) if tensor.dim() else 1, rows := _rows_of(tensor)):
+        part = tensor[start : start + rows] if tensor.dim() else tensor
+        if other is not None:
+            part = part - (other[start : start + rows] if other.dim() else other)
+        distance = (
+            torch.maximum(distance, torch.linalg.vector_norm(part, torch.inf)) if part.numel() else distance
+        )
+    return distance
 
 
 def _rows_of(tensor: Tensor) -> int:
@@ -126,11 +128,11 @@ def _twin(optimizer: torch.optim.Optimizer, copies: dict[int, nn.Parameter]) -> 
     twin.state = defaultdict(dict)
     twin.param_groups = []
     for group in optimizer.param_groups:
-        own = [one for one in group["params"] if id(one) in copies]
-        twin.param_groups.append({**group, "params": [copies[id(one)] for one in own]})
-        for one in own:
-            if one in optimizer.state:
-                twin.state[copies[id(one)]] = copy.deepcopy(optimizer.state[one])
+        parameters = [parameter for parameter in group["params"] if id(parameter) in copies]
+        twin.param_groups.append({**group, "params": [copies[id(parameter)] for parameter in parameters]})
+        for parameter in parameters:
+            if parameter in optimizer.state:
+                twin.state[copies[id(parameter)]] = copy.deepcopy(optimizer.state[parameter])
     return twin
 
 
@@ -153,22 +155,26 @@ def write_state(sums: ModelSums) -> bytes:
 
 def read_state(sums: ModelSums, state: bytes) -> None:
     """Continue from where the steps stood."""
-    held = json.loads(state)
-    sums.taken = int(held["taken"])
-    sums.watched = [(int(step), float(loss)) for step, loss in held["watched"]]
+    saved = json.loads(state)
+    sums.taken = int(saved["taken"])
+    sums.watched = [(int(step), float(loss)) for step, loss in saved["watched"]]
     with torch.no_grad():
-        kept = [*sums._blocks.parameters, *sums._average, sums._clip]  # noqa: SLF001
-        for one, document in zip(kept, [*held["weights"], *held["average"], held["clip"]], strict=True):
-            one.copy_(_tensor(document))
+        tensors = [*sums._blocks.parameters, *sums._average, sums._clip]  # noqa: SLF001
+        for tensor, document in zip(
+            tensors,
+            [*saved["weights"], *saved["average"], saved["clip"]],
+            strict=True,
+        ):
+            tensor.copy_(_tensor(document))
     optimizer = sums._optimizer  # noqa: SLF001
-    states = {int(p): {n: _read(v) for n, v in one.items()} for p, one in held["optimizer"].items()}
+    states = {int(p): {n: _read(v) for n, v in entries.items()} for p, entries in saved["optimizer"].items()}
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
 def _document(tensor: Tensor) -> Any:
     """Write a tensor exactly; bfloat16, which NumPy does not have, in single precision."""
-    held = tensor.detach().cpu()
-    return to_document((held.float() if held.dtype == torch.bfloat16 else held).numpy())
+    stored = tensor.detach().cpu()
+    return to_document((stored.float() if stored.dtype == torch.bfloat16 else stored).numpy())
 
 
 def _tensor(document: Any) -> Tensor:
@@ -242,13 +248,13 @@ class ModelSums:
         """
         rule, rows = self.setup.settings.clip, self._rows.part(sample)
         scale = self._clip if isinstance(rule, AdaptiveClip) else None
-        found = self._blocks.add_up(rows, scale, careful=False)
-        if len(sample) and bool(found.strange):
-            found = self._blocks.add_up(rows, scale, careful=True)
+        sample_sums = self._blocks.add_up(rows, scale, careful=False)
+        if len(sample) and bool(sample_sums.strange):
+            sample_sums = self._blocks.add_up(rows, scale, careful=True)
         if isinstance(rule, AdaptiveClip):
-            torch._foreach_mul_(found.sums, math.sqrt(1 - rule.share))
-            found.sums.append(found.balance * math.sqrt(rule.share))
-        return found.sums
+            torch._foreach_mul_(sample_sums.sums, math.sqrt(1 - rule.share))
+            sample_sums.sums.append(sample_sums.balance * math.sqrt(rule.share))
+        return sample_sums.sums
 
     def update(self, noisy: Sequence[Tensor]) -> None:
         """Take one step of the optimizer with a noisy sum, divided by the expected number of units."""
@@ -284,19 +290,19 @@ class ModelSums:
             return
         modes = [(one, one.training) for one in self.model.modules()]
         like = next(self.model.parameters())
-        shown = [as_model_input(one.to(setup.device), like.dtype) for one in setup.watch]
+        public = [as_model_input(one.to(setup.device), like.dtype) for one in setup.watch]
         with torch.no_grad():
-            output = self.model.eval()(*shown[: setup.inputs])
-            loss = self._blocks.clipped.step.losses(output, *shown[setup.inputs :]).mean()
+            output = self.model.eval()(*public[: setup.inputs])
+            loss = self._blocks.clipped.step.losses(output, *public[setup.inputs :]).mean()
         for module, mode in modes:
             module.training = mode
         self.watched.append((self.taken, float(loss)))
 
     def result(self) -> dict[str, Any]:
         """Return the trained parameters by name, or their moving average, and the watched losses."""
-        held = self._average or [one.detach() for one in self._blocks.parameters]
-        named = zip(self._names, held, strict=True)
-        weights = {name: to_document(one.float().cpu().numpy()) for name, one in named}
+        averages = self._average or [one.detach() for one in self._blocks.parameters]
+        weights_by_name = zip(self._names, averages, strict=True)
+        weights = {name: to_document(one.float().cpu().numpy()) for name, one in weights_by_name}
         return {"weights": weights, "watched": [list(one) for one in self.watched], "taken": self.taken}
 
     def state(self) -> bytes:

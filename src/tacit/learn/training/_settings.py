@@ -58,8 +58,8 @@ class AdaptiveClip:
     def __init__(
         self, start: Number = 1, *, quantile: Number = 0.5, rate: Number = 0.2, share: Number = 0.01
     ) -> None:
-        for name, given, usual in (("quantile", quantile, 0.5), ("share", share, 0.01)):
-            RealNumber(above=0, below=1, instead=usual).read(name, given)
+        for name, fraction, usual in (("quantile", quantile, 0.5), ("share", share, 0.01)):
+            RealNumber(above=0, below=1, instead=usual).read(name, fraction)
         object.__setattr__(self, "start", rational("start", start))
         object.__setattr__(self, "quantile", rational("quantile", quantile))
         object.__setattr__(self, "rate", rational("rate", rate))
@@ -112,8 +112,8 @@ class TrainingSettings:
 
     def steps_of(self, number: int) -> int:
         """Return how many steps an instalment has; the first ones have one more where it is not even."""
-        whole, more = divmod(self.steps, self.checkpoints)
-        return whole + (number <= more)
+        each, more = divmod(self.steps, self.checkpoints)
+        return each + (number <= more)
 
     def to_json(self) -> dict[str, JSON]:
         """Return what the plan's question states."""
@@ -160,13 +160,13 @@ class NoisySettings(TrainingSettings):
         """Return the mechanism of all steps, with correlated noise."""
         from tacit.learn.training._mechanisms import CorrelatedSteps
 
-        given = {"sensitivity": self.bound, "rate": self.rate, "steps": self.steps, "bands": self.bands}
-        moved = CorrelatedSteps(sigma=1, **given).moved  # type: ignore[arg-type]
+        parameters = {"sensitivity": self.bound, "rate": self.rate, "steps": self.steps, "bands": self.bands}
+        sensitivity = CorrelatedSteps(sigma=1, **parameters).moved  # type: ignore[arg-type]
         return CorrelatedSteps(
-            sigma=self.multiplier * moved,
+            sigma=self.multiplier * sensitivity,
             parts=self.checkpoints,
             stated=self.stated,
-            **given,  # type: ignore[arg-type]
+            **parameters,  # type: ignore[arg-type]
         )
 
     def mechanism(self, steps: int) -> TrainingSteps:
@@ -213,8 +213,8 @@ def noisy_settings(settings: TrainingSettings, wish: NoiseWish, goal: Goal, trai
 
     epsilon, delta = goal.epsilon, goal.delta
     assert epsilon is not None  # noqa: S101 - training takes nothing else
-    given = None if wish.multiplier is not None else epsilon
-    bands = read_bands(wish.kind, wish.bands, settings, given, wish.multiplier, delta, trained)
+    promised = None if wish.multiplier is not None else epsilon
+    bands = read_bands(wish.kind, wish.bands, settings, promised, wish.multiplier, delta, trained)
 
     def cost_of(noise: float) -> Cost:
         return cost_of_steps(_rounded(noise), settings.steps, settings.rate, bands)
@@ -222,10 +222,10 @@ def noisy_settings(settings: TrainingSettings, wish: NoiseWish, goal: Goal, trai
     multiplier = wish.multiplier
     if multiplier is None:
         multiplier = _rounded(calibrate(cost_of, Budget(epsilon=epsilon, delta=delta)))
-    held = {one.name: getattr(settings, one.name) for one in fields(TrainingSettings)}
+    shared = {one.name: getattr(settings, one.name) for one in fields(TrainingSettings)}
     stated = read_charge(wish.charge, delta, settings.checkpoints)
     return NoisySettings(
-        **held, multiplier=multiplier, epsilon=epsilon, delta=delta, stated=stated, bands=bands
+        **shared, multiplier=multiplier, epsilon=epsilon, delta=delta, stated=stated, bands=bands
     )
 
 
@@ -239,8 +239,8 @@ def cost_of_steps(multiplier: Fraction, steps: int, rate: Fraction, bands: int) 
     """
     from tacit.accounting import Cost
 
-    one = Cost.gaussian(sigma=multiplier, sensitivity=1)
-    return -(-steps // bands) * one.sampled(bands * rate)
+    step_cost = Cost.gaussian(sigma=multiplier, sensitivity=1)
+    return -(-steps // bands) * step_cost.sampled(bands * rate)
 
 
 def read_clip(clip: object) -> Clip:
@@ -311,8 +311,8 @@ def read_bands(
     kinds = ("independent", "correlated", "auto")
     Choice(kinds).read("noise_kind", kind)
     if kind == "independent":
-        alone = Omitted("with independent noise", fix=Set(noise_kind="correlated"))
-        alone.read("bands", None if bands == 1 else bands)
+        omitted = Omitted("with independent noise", fix=Set(noise_kind="correlated"))
+        omitted.read("bands", None if bands == 1 else bands)
         return 1
     if bands is not None or rate > Fraction(1, 2):
         groups = math.floor(1 / rate)
@@ -325,10 +325,10 @@ def read_bands(
         return Integer(1, groups, why=why, instead=groups).read("bands", 2 if bands is None else bands)
     promised: Number | None = epsilon
     if promised is None:
-        one = Cost.gaussian(sigma=noise, sensitivity=1)  # type: ignore[arg-type]
-        promised = (steps * one.sampled(rate)).epsilon(delta=delta)
-    most = max(2, _MEMORY // trained)
-    chosen = choose_bands(epsilon=promised, delta=delta, rate=rate, steps=steps, most_bands=most).bands
+        step_cost = Cost.gaussian(sigma=noise, sensitivity=1)  # type: ignore[arg-type]
+        promised = (steps * step_cost.sampled(rate)).epsilon(delta=delta)
+    max_bands = max(2, _MEMORY // trained)
+    chosen = choose_bands(epsilon=promised, delta=delta, rate=rate, steps=steps, most_bands=max_bands).bands
     return chosen if kind == "auto" else max(2, chosen)
 
 

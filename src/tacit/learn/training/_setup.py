@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 _OURS = ("torch.", "transformers.", "builtins", "functools")
 
 
-def tensors_digest(named: Iterable[tuple[str, torch.Tensor]]) -> str:
+def tensors_digest(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
     """Return a digest of names, types, shapes and bits of tensors, wherever they are."""
     import torch
 
     digest = hashlib.sha256()
-    for name, tensor in named:
-        held = tensor.detach().cpu().contiguous()
-        digest.update(json.dumps([name, str(held.dtype), list(held.shape)]).encode())
-        digest.update(held.reshape(-1).view(torch.uint8).numpy().tobytes() if held.numel() else b"")
+    for name, tensor in tensors:
+        stored = tensor.detach().cpu().contiguous()
+        digest.update(json.dumps([name, str(stored.dtype), list(stored.shape)]).encode())
+        digest.update(stored.reshape(-1).view(torch.uint8).numpy().tobytes() if stored.numel() else b"")
     return digest.hexdigest()
 
 
 def model_document(model: nn.Module) -> dict[str, JSON]:
     """Return what identifies a model: its modules, their code and modes, and the weights it starts from."""
     modules = dict(model.named_modules())
-    own = sorted({type(one) for one in modules.values()}, key=lambda kind: kind.__qualname__)
+    kinds = sorted({type(one) for one in modules.values()}, key=lambda kind: kind.__qualname__)
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
     return {
         "modules": _digest([[name, _name(type(one)), _plain(one)] for name, one in modules.items()]),
         "shown": _digest(repr(model)),
-        "code": _digest([_source(kind) for kind in own]),
+        "code": _digest([_source(kind) for kind in kinds]),
         "frozen": _digest(frozen),
         "start": tensors_digest(model.state_dict().items()),
     }
@@ -69,30 +69,30 @@ def callable_document(function: Any) -> JSON:
             "function": callable_document(function.func),
             "values": _digest([[str(name), _shown(value)] for name, value in settled]),
         }
-    named = function if hasattr(function, "__qualname__") else type(function)
+    qualified = function if hasattr(function, "__qualname__") else type(function)
     bound = (
         [_shown(value) for value in inspect.getclosurevars(function).nonlocals.values()]
         if inspect.isfunction(function)
         else []
     )
-    return {"name": _name(named), "code": _digest(_source(named)), "values": _digest(bound)}
+    return {"name": _name(qualified), "code": _digest(_source(qualified)), "values": _digest(bound)}
 
 
 def optimizer_document(optimizer: torch.optim.Optimizer) -> dict[str, JSON]:
     """Return what identifies an optimizer: its kind, its settings, and the state it starts from."""
-    held = optimizer.state_dict()
+    state = optimizer.state_dict()
     return {
         "kind": _name(type(optimizer)),
         "code": _digest(_source(type(optimizer))),
-        "groups": json.loads(json.dumps(held["param_groups"], default=str)),
-        "state": tensors_digest(sorted(_tensors(held["state"], ""))),
+        "groups": json.loads(json.dumps(state["param_groups"], default=str)),
+        "state": tensors_digest(sorted(_tensors(state["state"], ""))),
     }
 
 
-def _tensors(held: Mapping[Any, Any], prefix: str) -> Iterable[tuple[str, torch.Tensor]]:
+def _tensors(state: Mapping[Any, Any], prefix: str) -> Iterable[tuple[str, torch.Tensor]]:
     import torch
 
-    for name, value in held.items():
+    for name, value in state.items():
         if isinstance(value, dict):
             yield from _tensors(value, f"{prefix}{name}.")
         elif value is not None:
@@ -160,8 +160,8 @@ class Augmentation:
     def __call__(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Return variants of each example, those of one example together; no example sees another."""
         repeated = tuple(one.repeat_interleave(self.times, 0) for one in inputs)
-        made = torch.func.vmap(self.function, randomness="different")(*repeated)
-        return made if isinstance(made, tuple) else (made,)
+        augmented = torch.func.vmap(self.function, randomness="different")(*repeated)
+        return augmented if isinstance(augmented, tuple) else (augmented,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

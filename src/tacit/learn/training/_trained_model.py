@@ -74,11 +74,11 @@ class TrainedModel(Content):
         """Put the weights into a model of the same architecture, and return it."""
         import torch
 
-        own = dict(model.named_parameters())
+        parameters = dict(model.named_parameters())
         strange = [
             name
             for name, array in self.weights.items()
-            if name not in own or tuple(own[name].shape) != array.shape
+            if name not in parameters or tuple(parameters[name].shape) != array.shape
         ]
         if strange:
             raise TacitError(
@@ -89,7 +89,7 @@ class TrainedModel(Content):
             )
         with torch.no_grad():
             for name, array in self.weights.items():
-                own[name].copy_(torch.from_numpy(array))
+                parameters[name].copy_(torch.from_numpy(array))
         return model
 
     def state(self) -> dict[str, torch.Tensor]:
@@ -110,8 +110,8 @@ class TrainedModel(Content):
             for one in ready
         ]
         with torch.no_grad():
-            found: NDArray[np.generic] = model(*ready).cpu().numpy()
-        return found
+            predictions: NDArray[np.generic] = model(*ready).cpu().numpy()
+        return predictions
 
     @property
     def size(self) -> int:
@@ -134,11 +134,9 @@ class TrainedModel(Content):
         )
 
     def __repr__(self) -> str:
-        taken, steps = self.about.get("taken"), self.about.get("steps")
+        done, steps = self.about.get("taken"), self.about.get("steps")
         through = (
-            f", after {taken:,} of {steps:,} steps"
-            if isinstance(taken, int) and isinstance(steps, int)
-            else ""
+            f", after {done:,} of {steps:,} steps" if isinstance(done, int) and isinstance(steps, int) else ""
         )
         return f"trained model: {self.size:,} numbers in {len(self.weights):,} parameters{through}"
 

@@ -58,9 +58,9 @@ def seconds_per_step(setup: TrainingSetup, arrays: Sequence[Any], steps: int, wa
     """
     few = setup.physical * setup.per_unit
     shapes = tuple(tensor_of(one[:0]) for one in arrays)
-    held = [one.to(given.device) for one, given in zip(invented(shapes, few), shapes, strict=True)]
+    tensors = [one.to(given.device) for one, given in zip(invented(shapes, few), shapes, strict=True)]
     rows = np.arange(setup.settings.size * setup.per_unit).reshape(-1, setup.per_unit) % few
-    sums = ModelSums(setup, held, rows)
+    sums = ModelSums(setup, tensors, rows)
     bound, rate = setup.settings.bound, setup.settings.rate
     mechanism = TrainingSteps(sigma=bound, sensitivity=bound, rate=rate, steps=1)  # any noise takes as long
     began = 0.0
@@ -195,10 +195,11 @@ class Trainer(Question[TrainedModel]):
     ) -> None:
         check_data(data)
         check_optimizer(model, optimizer)
-        rate, taken = read_amount(data.size, batch, sampling_rate, steps, epochs)
+        rate, n_steps = read_amount(data.size, batch, sampling_rate, steps, epochs)
         settings = TrainingSettings(
-            size=data.size, rate=rate, steps=taken, average=_decay(average),
-            checkpoints=_parts(checkpoints, taken), clip=read_clip(clip), precision=read_precision(precision),
+            size=data.size, rate=rate, steps=n_steps, average=_decay(average),
+            checkpoints=_parts(checkpoints, n_steps), clip=read_clip(clip),
+            precision=read_precision(precision),
         )  # fmt: skip
         multiplier = None if noise is None else rational("noise", noise)
         wish = NoiseWish(multiplier, noise_kind, bands, charge)
@@ -208,22 +209,22 @@ class Trainer(Question[TrainedModel]):
         if self._has_goal:  # one that cannot be kept is refused at once
             noisy_settings(settings, wish, _goal(settings, wish, trained, epsilon, delta), trained)
         physical = _block(settings, physical_batch, data.per_unit)
-        own = next(model.parameters()).device
-        kept = copy.deepcopy((model, optimizer))
+        model_device = next(model.parameters()).device
+        copies = copy.deepcopy((model, optimizer))
         loss = copy.deepcopy(loss) if isinstance(loss, torch.nn.Module) else loss
-        kept[0].cpu()  # the memory of the device is for the training
-        kept[1].load_state_dict(kept[1].state_dict())  # the state goes to where the parameters are
+        copies[0].cpu()  # the memory of the device is for the training
+        copies[1].load_state_dict(copies[1].state_dict())  # the state goes to where the parameters are
         setup = TrainingSetup(
-            *(kept[0], loss, kept[1], settings), data.per_unit,
+            *(copies[0], loss, copies[1], settings), data.per_unit,
             inputs=max(1, len(data._arrays) - 1),  # noqa: SLF001 - the field's own dataset
-            physical=physical, device=torch.device(own if device is None else device), compile=compile,
-            augment=augment,
-            schedule=() if schedule is None else tuple(float(schedule(t)) for t in range(taken)),
+            physical=physical, device=torch.device(model_device if device is None else device),
+            compile=compile, augment=augment,
+            schedule=() if schedule is None else tuple(float(schedule(t)) for t in range(n_steps)),
             watch=tuple(torch.as_tensor(one) for one in watch),
         )  # fmt: skip
         self.setup = check_model(setup, data._arrays)  # noqa: SLF001
-        given = {"setup": self.setup, "document": self.setup.document(), "wish": wish}
-        super().__init__(data, TRAIN, TRAIN.read(given))
+        arguments = {"setup": self.setup, "document": self.setup.document(), "wish": wish}
+        super().__init__(data, TRAIN, TRAIN.read(arguments))
 
     @property
     def settings(self) -> TrainingSettings:
@@ -293,8 +294,8 @@ class Trainer(Question[TrainedModel]):
 
     def _goal(self, epsilon: Number | None = None, delta: Number | None = None) -> Goal:
         """Return the goal that is given here, or with which the trainer was made."""
-        own = self._given
-        epsilon, delta = own[0] if epsilon is None else epsilon, own[1] if delta is None else delta
+        defaults = self._given
+        epsilon, delta = defaults[0] if epsilon is None else epsilon, defaults[1] if delta is None else delta
         return _goal(self.setup.settings, self.arguments["wish"], self.setup.size, epsilon, delta)
 
     def resume(
@@ -378,8 +379,10 @@ def _parts(checkpoints: int, steps: int) -> int:
 
 def _block(settings: TrainingSettings, physical: int | None, per_unit: int) -> int:
     """Return how many units are computed at once: even parts of a sample that is seldom exceeded."""
-    most = count("physical_batch", physical, zero=False) if physical is not None else max(1, 512 // per_unit)
+    max_units = (
+        count("physical_batch", physical, zero=False) if physical is not None else max(1, 512 // per_unit)
+    )
     mean = float(settings.denominator)
     usual = max(1, math.ceil(mean + _SPREAD * math.sqrt(mean * (1 - float(settings.rate)))))
-    even = math.ceil(usual / math.ceil(usual / most))
-    return min(most, -(-even // 8) * 8)
+    even = math.ceil(usual / math.ceil(usual / max_units))
+    return min(max_units, -(-even // 8) * 8)

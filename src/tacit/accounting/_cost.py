@@ -111,9 +111,10 @@ class Cost:
         dimension: SupportsIndex = 1,
         adjacency: Adjacency = ADD_REMOVE,
     ) -> Self:
-        """Cost of continuous Laplace noise: for teaching; a release charges the lattice law that it samples.
+        """Return the cost of continuous Laplace noise, for teaching.
 
-        For a vector (``dimension`` above 1, L1 sensitivity), only its pure epsilon is known.
+        A release charges the lattice law that it samples. For a vector (``dimension`` above 1, L1
+        sensitivity), only its pure epsilon is known.
 
         Examples
         --------
@@ -127,7 +128,7 @@ class Cost:
 
     @classmethod
     def gaussian(cls, *, sigma: Number, sensitivity: Number, adjacency: Adjacency = ADD_REMOVE) -> Self:
-        """Cost of continuous Gaussian noise on a number, or on a vector with an L2 sensitivity.
+        """Return the cost of continuous Gaussian noise on a number, or on a vector with an L2 sensitivity.
 
         Examples
         --------
@@ -153,7 +154,7 @@ class Cost:
         dimension: SupportsIndex = 1,
         adjacency: Adjacency = ADD_REMOVE,
     ) -> Self:
-        """Cost of discrete Laplace noise on a whole number, in grid steps.
+        """Return the cost of discrete Laplace noise on a whole number, in grid steps.
 
         At sensitivity 1 it equals randomized response. In a vector with L1 sensitivity 1, one number moves by
         1, so the cost is that of one number. With a larger L1 sensitivity and ``dimension`` above 1, only its
@@ -179,7 +180,7 @@ class Cost:
         shares: SupportsIndex = 1,
         adjacency: Adjacency = ADD_REMOVE,
     ) -> Self:
-        """Cost of discrete Gaussian noise on whole numbers, in grid steps.
+        """Return the cost of discrete Gaussian noise on whole numbers, in grid steps.
 
         One number (``dimension=1``) has the curve of the discrete law. In a vector with an L2 sensitivity,
         several numbers move at once, and only rho = sensitivity^2 / (2 sigma^2) is known (Canonne, Kamath
@@ -227,7 +228,7 @@ class Cost:
         dimension: SupportsIndex,
         adjacency: Adjacency = ADD_REMOVE,
     ) -> Self:
-        """Cost of a sum of shares of discrete Gaussian noise that are many grid steps wide.
+        """Return the cost of a sum of shares of discrete Gaussian noise that are many grid steps wide.
 
         Read as the cost of the continuous Gaussian, with its whole privacy curve, plus a delta. The delta
         falls with the fourth power of sigma: 1000 numbers with noise of a million grid steps need less than
@@ -265,7 +266,7 @@ class Cost:
     def randomized_response(
         cls, epsilon: Number, *, categories: SupportsIndex | None = None, adjacency: Adjacency = ADD_REMOVE
     ) -> Self:
-        """Cost of one bit that is reported truthfully with probability e^epsilon / (1 + e^epsilon).
+        """Return the cost of one bit, reported truthfully with probability e^epsilon / (1 + e^epsilon).
 
         With ``categories``, cost of one of k answers, each wrong one as likely as the others: the truth has
         probability e^epsilon / (e^epsilon + k - 1). More categories reveal less.
@@ -283,7 +284,9 @@ class Cost:
 
     @classmethod
     def exponential(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Self:
-        """Cost of the exponential mechanism: losses within an interval of length epsilon; rho = epsilon^2/8.
+        """Return the cost of the exponential mechanism: rho = epsilon^2/8.
+
+        Its losses lie within an interval of length epsilon.
 
         Examples
         --------
@@ -294,7 +297,7 @@ class Cost:
 
     @classmethod
     def pure(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Self:
-        """Cost of any epsilon-DP mechanism.
+        """Return the cost of any epsilon-DP mechanism.
 
         Examples
         --------
@@ -305,7 +308,7 @@ class Cost:
 
     @classmethod
     def approximate(cls, epsilon: Number, delta: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Self:
-        """Cost of any (epsilon, delta)-DP mechanism; epsilon may be 0, and delta 0 is `Cost.pure`.
+        """Return the cost of any (epsilon, delta)-DP mechanism; epsilon may be 0, and delta 0 is `Cost.pure`.
 
         Examples
         --------
@@ -318,12 +321,14 @@ class Cost:
 
     @classmethod
     def zcdp(cls, rho: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Self:
-        """Cost of any rho-zCDP mechanism (zero-concentrated differential privacy)."""
+        """Return the cost of any rho-zCDP mechanism (zero-concentrated differential privacy)."""
         return cls(((_laws.ZCDPLoss(rational("rho", rho)), 1),), adjacency)
 
     @classmethod
     def renyi(cls, curve: Mapping[Number, Number], *, adjacency: Adjacency = ADD_REMOVE) -> Self:
-        """Cost of a mechanism known by Renyi divergences, as ``{order: divergence}`` with orders above 1.
+        """Return the cost of a mechanism known by Renyi divergences.
+
+        They are given as ``{order: divergence}`` with orders above 1.
 
         Examples
         --------
@@ -336,7 +341,7 @@ class Cost:
 
     @classmethod
     def gdp(cls, mu: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Self:
-        """Cost of any mu-GDP mechanism (Gaussian differential privacy)."""
+        """Return the cost of any mu-GDP mechanism (Gaussian differential privacy)."""
         return cls(((_laws.GDPLoss(rational("mu", mu)), 1),), adjacency)
 
     # -- composed
@@ -366,13 +371,14 @@ class Cost:
 
     @classmethod
     def parallel(cls, *costs: Cost) -> Cost:
-        """Cost of computations on disjoint units: at every epsilon the largest delta of the branches.
+        """Return the cost of computations on disjoint units.
 
-        Each unit takes part in one branch, fixed by its data before anyone sees an answer. In sums, every
-        combination of branches counts, so the reading is that of the worst unit; epsilons at different
-        deltas are never compared. Refused under *replace*: a unit may move from one branch to another, and
-        then both change. Equal branches read like one of them but stay a `parallel` cost, because they still
-        say nothing about a unit whose data is replaced.
+        At every epsilon it has the largest delta of the branches. Each unit takes part in one branch, fixed
+        by its data before anyone sees an answer. In sums, every combination of branches counts, so the
+        reading is that of the worst unit; epsilons at different deltas are never compared. Refused under
+        *replace*: a unit may move from one branch to another, and then both change. Equal branches read like
+        one of them but stay a `parallel` cost, because they still say nothing about a unit whose data is
+        replaced.
 
         Examples
         --------
@@ -407,7 +413,7 @@ class Cost:
         gamma: Number | None = None,
         law: str = "logarithmic",
     ) -> Cost:
-        """Cost of running candidates a random number of times and showing only the best run.
+        """Return the cost of running candidates a random number of times and showing only the best run.
 
         Each run uses one candidate, drawn independently of the data, and the runs are independent. The best
         is chosen by a score that is part of the run, so that the candidate's cost covers it. The number of
@@ -451,12 +457,12 @@ class Cost:
         return cls(((_laws.BestOfLoss(law, parameter, options), 1),), adjacency)
 
     def sampled(self, q: Number) -> Cost:
-        """Cost when each unit takes part with probability q (Poisson), one draw for the whole cost.
+        """Return the cost when each unit takes part with probability q (Poisson).
 
-        It holds under add/remove and is exact in both directions. Batches of fixed size and shuffled batches
-        are not Poisson samples. The sample draws the unit of the cost: ``cost.group(2).sampled(q)`` draws
-        couples together. Costs known only by rho or a Renyi curve are refused, because they do not define
-        the distributions to mix.
+        One draw decides for the whole cost. It holds under add/remove and is exact in both directions.
+        Batches of fixed size and shuffled batches are not Poisson samples. The sample draws the unit of the
+        cost: ``cost.group(2).sampled(q)`` draws couples together. Costs known only by rho or a Renyi curve
+        are refused, because they do not define the distributions to mix.
 
         Examples
         --------
@@ -474,12 +480,12 @@ class Cost:
                 return Cost(((_laws.SampledLoss(rate, self.parts), 1),), self.adjacency)
 
     def shuffled(self, n: SupportsIndex, *, categories: SupportsIndex | None = None) -> Cost:
-        """Cost when n local reports, each of this cost, arrive in random order; the result is under replace.
+        """Return the cost when n local reports, each of this cost, arrive in random order.
 
-        The cost is read as that of one local report for *any two values* of the report, whatever its own
-        adjacency: state it with the sensitivity between two values. It must be pure. Samples and parallel
-        branches are refused, because what they guarantee about a unit that is added or removed does not hold
-        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022.
+        The result is under replace. The cost is read as that of one local report for *any two values* of the
+        report, whatever its own adjacency: state it with the sensitivity between two values. It must be pure.
+        Samples and parallel branches are refused, because what they guarantee about a unit that is added or
+        removed does not hold for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022.
 
         Randomized response among k answers hides better, by its own privacy blanket (Balle, Bell, Gascon and
         Nissim 2019): state ``categories=k`` here, or when the cost is made. The reports must *be* randomized
@@ -530,7 +536,7 @@ class Cost:
         )
 
     def group(self, m: SupportsIndex) -> Cost:
-        """Cost for m units together: a family of five is ``cost.group(5)``.
+        """Return the cost for m units together: a family of five is ``cost.group(5)``.
 
         Examples
         --------

@@ -759,7 +759,7 @@ class Filter:
 
 
 def _is_nothing(charges: Spend | Filter) -> bool:
-    """Whether a charge, or the sum of all charges, says nothing about anyone: epsilon 0 and delta 0."""
+    """Return whether a charge, or the sum of all, says nothing about anyone: epsilon 0 and delta 0."""
     return charges.epsilon == 0 and not charges.delta
 
 

@@ -337,7 +337,7 @@ def _cells_of(answer: AnswerTable, name: str) -> list[str]:
 
 
 def _is_drawn(cells: Cells) -> bool:
-    """Whether a column has numbers, or no values but intervals; missing values are left out of a figure."""
+    """Return whether a column has numbers, or intervals without values; figures skip missing values."""
     values = [value for value in cells.value if value is not None]
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         return False

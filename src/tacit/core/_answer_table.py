@@ -489,7 +489,7 @@ def _csv_line(cells: Sequence[object]) -> str:
 
 
 def is_whole(keys: Sequence[Value]) -> bool:
-    """Whether the keys of a column are whole numbers, which the engine wrote with a point."""
+    """Return whether the keys of a column are whole numbers, which the engine wrote with a point."""
     present = [key for key in keys if key is not None]
     return bool(present) and all(
         isinstance(key, float) and key.is_integer() and abs(key) < 2**53 for key in present

@@ -68,7 +68,7 @@ def payload_digest(payload: bytes) -> str:
 
 
 def vouches(ledger: object) -> bool:
-    """Whether a ledger can bind values: it has a key, and makes keyed digests."""
+    """Return whether a ledger can bind values: it has a key, and makes keyed digests."""
     return hasattr(ledger, "keyed_digest")
 
 
@@ -126,7 +126,7 @@ def cost_together(members: Sequence[Certificate], *, disjoint: bool) -> Cost:
 
 
 def _share_noise(members: Sequence[Certificate]) -> bool:
-    """Whether the noise of a member is a share of what several members add to one sum."""
+    """Return whether the noise of a member is a share of what several members add to one sum."""
     return any("shares" in law for member in members for law in cast("Any", member.fields["mechanisms"]))
 
 
@@ -384,7 +384,7 @@ class Certificate(Reportable):
         return cls(fields)
 
     def matches(self, *ledgers: Any) -> bool:
-        """Whether the ledgers hold the entries that paid for this plan, and nothing here contradicts them."""
+        """Return whether the ledgers hold the entries that paid for this plan, and none contradicts this."""
         return not self.problems(*ledgers)
 
     def problems(self, *ledgers: Any) -> list[str]:
@@ -429,7 +429,7 @@ class Certificate(Reportable):
         return problems
 
     def _bound_in(self, ledger: Any) -> bool:
-        """Whether the entry of this certificate records a digest."""
+        """Return whether the entry of this certificate records a digest."""
         charge = self.fields.get("ledger")
         number = charge.get("entry") if isinstance(charge, Mapping) else None
         return _is_number(number) and ledger.certified(number) is not None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from tacit.core._certificate import Certificate, content_digest, content_digests
 from tacit.core._registry import registered
-from tacit.core._tabular import Tabular, lacking
+from tacit.core._tabular import joined, lacking
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.show import visible
@@ -25,6 +25,11 @@ from tacit.show import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from tacit.core._answer_table import AnswerTable
     from tacit.core._protocols import JSON
     from tacit.show import Figure
 
@@ -41,12 +46,15 @@ UNBOUND = (
 )
 
 
-class Content(Tabular):
+class Content:
     """What a release holds: a table of answers, a series, a surface, a model, a synthetic table.
 
     A subclass names its ``kind`` and can be written as JSON and read back; it may show itself better than the
     defaults do. A dataclass of plain numbers and texts needs nothing else. The release offers everything that
     its content offers.
+
+    A content says which tables it has, and gets data frames and files from them. Several tables become one,
+    with a first column that says from which table a line is.
     """
 
     __slots__ = ()
@@ -56,6 +64,8 @@ class Content(Tabular):
     #: Methods that return another content of this kind, with a note that says what was done; through a
     #: release they return a release whose marks say so.
     changes: ClassVar[frozenset[str]] = frozenset()
+    #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
+    certified: ClassVar[frozenset[str]] = frozenset({"to_csv"})
     _kinds: ClassVar[dict[str, type[Content]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -80,6 +90,43 @@ class Content(Tabular):
         """Write the content for a notebook."""
         return f"<pre>{escape(self.text(marks))}</pre>"
 
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the tables of the content, each with words for what it is; nothing if it has no lines."""
+        yield from ()
+
+    def _as_one(self) -> AnswerTable:
+        table = joined(self.answer_tables())
+        if table is None:
+            raise lacking(f"a release of the kind {self.kind!r}", "table", Code("release.content"))
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the lines by column: keys, then value, low and high of each column."""
+        return self._as_one().to_dict()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the lines as a pandas data frame (extra ``pandas``)."""
+        return self._as_one().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the lines as a Polars data frame (``pip install polars``)."""
+        return self._as_one().to_polars()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the lines as an Arrow table (extra ``pandas``)."""
+        return self._as_one().to_arrow()
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the lines to a Parquet file (extra ``pandas``)."""
+        self._as_one().to_parquet(path)
+
+    def to_csv(self, path: str | Path | None = None, *, certificate: Certificate | None = None) -> str:
+        """Return the lines as CSV text, and write them to a file if a path is given.
+
+        The facts of the release are written beside the file, as ``NAME.csv-metadata.json``.
+        """
+        return self._as_one().to_csv(path, certificate=certificate)
+
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return what the content shows as figures, the most important one first; ``what`` names one of them.
 
@@ -98,9 +145,10 @@ C = TypeVar("C", bound=Content)
 
 
 def _may_stand(mark: str, content: Content) -> bool:
-    """Whether Tacit itself writes this mark beside values that it did not change; no certificate binds marks.
+    """Return whether Tacit itself writes this mark beside values that it did not change.
 
-    Values that are whole numbers already stay when they are rounded, and so do the answers of a batch.
+    No certificate binds marks. Values that are whole numbers already stay
+    when they are rounded, and so do the answers of a batch.
     """
     rounded = mark.removeprefix(ROUNDED)
     columns = set(getattr(content, "columns", ()))
@@ -288,7 +336,7 @@ class Release(Generic[C]):
         return content_digests(self.content)[0] in bound
 
     def matches(self, *ledgers: Any) -> bool:
-        """Whether the ledgers hold what paid for this release, and bind the values that stand here."""
+        """Return whether the ledgers hold what paid for this release, and bind the values that stand here."""
         return not self.problems(*ledgers)
 
     def problems(self, *ledgers: Any) -> list[str]:

@@ -13,20 +13,15 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
-from tacit.fixes import Code, Do, Fix
+from tacit.fixes import Do, Fix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tacit.core._answer_table import AnswerTable, Value
-    from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
 
 
@@ -79,55 +74,6 @@ def for_spreadsheet(value: object) -> object:
         return value
     begins = value.startswith(_STARTS) or value.lstrip().startswith(_STARTS)
     return f"'{value}" if begins else value
-
-
-class Tabular:
-    """What has tables; a content says which, and gets data frames and files from them.
-
-    Several tables become one, with a first column that says from which table a line is.
-    """
-
-    __slots__ = ()
-    kind: ClassVar[str]
-    #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
-    certified: ClassVar[frozenset[str]] = frozenset({"to_csv"})
-
-    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
-        """Yield the tables of the content, each with words for what it is; nothing if it has no lines."""
-        yield from ()
-
-    def _as_one(self) -> AnswerTable:
-        table = joined(self.answer_tables())
-        if table is None:
-            raise lacking(f"a release of the kind {self.kind!r}", "table", Code("release.content"))
-        return table
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the lines by column: keys, then value, low and high of each column."""
-        return self._as_one().to_dict()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the lines as a pandas data frame (extra ``pandas``)."""
-        return self._as_one().to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the lines as a Polars data frame (``pip install polars``)."""
-        return self._as_one().to_polars()
-
-    def to_arrow(self) -> pa.Table:
-        """Return the lines as an Arrow table (extra ``pandas``)."""
-        return self._as_one().to_arrow()
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write the lines to a Parquet file (extra ``pandas``)."""
-        self._as_one().to_parquet(path)
-
-    def to_csv(self, path: str | Path | None = None, *, certificate: Certificate | None = None) -> str:
-        """Return the lines as CSV text, and write them to a file if a path is given.
-
-        The facts of the release are written beside the file, as ``NAME.csv-metadata.json``.
-        """
-        return self._as_one().to_csv(path, certificate=certificate)
 
 
 def write_csv(path: str | Path, text: str, about: Mapping[str, JSON]) -> None:

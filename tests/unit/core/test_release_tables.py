@@ -17,7 +17,7 @@ import tacit as tc
 from tacit import TacitError
 from tacit.core import AnswerBatch, AnswerTable, BatchAnswer, Cells, Content
 from tacit.core._registry import _built_in
-from tacit.core._tabular import Tabular, joined, plain_table
+from tacit.core._tabular import joined, plain_table
 from tacit.errors import TacitError as Refusal
 
 KINDS = sorted(
@@ -34,7 +34,7 @@ def content_class(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_content_has_tables(kind):
-    assert content_class(kind).answer_tables is not Tabular.answer_tables
+    assert content_class(kind).answer_tables is not Content.answer_tables
 
 
 def visits():

@@ -12,13 +12,15 @@ _recognised = _process_memory._recognised  # noqa: SLF001
 
 def pytest_addoption(parser):
     """Offer the tier of `make quick`."""
-    parser.addoption("--quick", action="store_true", help="only the tests that tests/quick_tier.py lists")
+    parser.addoption(
+        "--quick", action="store_true", help="only the tests that tests/support/quick_tier.py lists"
+    )
 
 
 def pytest_configure(config):
     """Choose the tests of the tier if it is asked for."""
     if config.getoption("quick"):
-        from quick_tier import QuickTier
+        from support.quick_tier import QuickTier
 
         config.pluginmanager.register(QuickTier(), "quick_tier")
 

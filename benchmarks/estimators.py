@@ -2,7 +2,7 @@
 
 Accuracy on the same rows, mean over a few splits, and CPU seconds of one fit; delta is 1e-6. diffprivlib
 promises epsilon without a delta, which is harder. `TACIT_ADULT` names a folder with Adult (see
-tests/adult.py); without it the lines of boosting are left out.
+tests/support/adult.py); without it the lines of boosting are left out.
 """
 
 import sys
@@ -17,7 +17,7 @@ import tacit as tc
 from peers import ROOT, ask_peer, peer_python
 
 sys.path.append(str(ROOT / "tests"))
-from adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
+from support.adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
 
 REPEATS = 5
 DIFFPRIVLIB = ("diffprivlib==0.6.6", "scikit-learn==1.5.2")
@@ -236,7 +236,7 @@ def main() -> None:
     bench_shapes()
     folder = adult_folder()
     if folder is None:
-        print("Adult is not there: see tests/adult.py")
+        print("Adult is not there: see tests/support/adult.py")
     else:
         bench_boosting(folder)
 

@@ -17,8 +17,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import fresh_inference_designs as fresh
-from inference_designs import EPSILONS, SIZES, SUITES
+from support import fresh_inference_designs as fresh
+from support.inference_designs import EPSILONS, SIZES, SUITES
 
 
 def main(runs: int, chosen: str) -> None:

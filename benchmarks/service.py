@@ -31,7 +31,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import tacit as tc
-from served import Served
+from support.served import Served
 
 ANALYSTS = 200
 IDLE = 2.0  # seconds after which a connection is not used again

@@ -1,6 +1,6 @@
 """Teacher ensembles on digits and on Adult: a student beside the same student of noise-free votes.
 
-Adult is not in the project; tests/adult.py says where to get it.
+Adult is not in the project; tests/support/adult.py says where to get it.
 """
 
 import sys
@@ -17,8 +17,8 @@ from sklearn.svm import SVC
 import tacit as tc
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from adult import CATEGORIES, adult_folder, read_adult
-from exact_integers import exact_of_plan
+from support.adult import CATEGORIES, adult_folder, read_adult
+from support.exact_integers import exact_of_plan
 
 SCALES = (100, 16, 20_000, 4_000, 100)  # public: of age, education, capital gain, capital loss, hours
 

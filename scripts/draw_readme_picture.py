@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from fixed_noise import noise_of  # noqa: E402
-from pages import blocks  # noqa: E402
+from support.fixed_noise import noise_of  # noqa: E402
+from support.pages import blocks  # noqa: E402
 
 TARGET = ROOT / "docs" / "images" / "plan_release_chart.png"
 SIZE = 8.6  # of the letters, in points

@@ -32,7 +32,7 @@ settings.load_profile("ci")
 
 def pytest_configure(config):
     """Fix the noise of tests that are not long, those in the docstrings of the package among them."""
-    from repeatable_noise import RepeatableNoise
+    from support.repeatable_noise import RepeatableNoise
 
     config.pluginmanager.register(RepeatableNoise(), "repeatable_noise")
 
@@ -63,7 +63,7 @@ def postgres_url(postgres_server):
 @pytest.fixture(scope="session")
 def spark():
     """Return the one Spark session of this process; it starts when a test needs it."""
-    from engine_places import no_spark, spark_session
+    from support.engine_places import no_spark, spark_session
 
     if reason := no_spark():
         pytest.skip(reason)
@@ -75,7 +75,7 @@ def spark():
 @pytest.fixture(scope="session")
 def place_of(request, tmp_path_factory):
     """Return where an engine keeps its tables, by the engine's name; one place per process."""
-    from engine_places import DuckPlace, PostgresPlace, SparkPlace
+    from support.engine_places import DuckPlace, PostgresPlace, SparkPlace
 
     made = {}
 

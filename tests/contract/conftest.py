@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger_sites import site
+from support.ledger_sites import site
 
 everywhere = pytest.fixture(site, params=["memory", "sqlite", "postgres"])
 durable = pytest.fixture(site, params=["sqlite", "postgres"])  # a ledger in memory is not opened twice

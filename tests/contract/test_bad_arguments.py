@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 import pytest
 
 import tacit as tc
-from asked_questions import DATASETS
+from support.asked_questions import DATASETS
 from tacit import TacitError
 from tacit.cli import main
 from tacit.core import questions_of

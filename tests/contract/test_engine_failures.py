@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from engine_places import ENGINES
+from support.engine_places import ENGINES
 
 SECRET = "Katharina-8417"
 #: A cast that raises on a text that is no number, in every engine; its message quotes the text.

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-import engine_exam as exam
-import engine_places as places
-import random_plans as rp
-from group_parts import compare
+from support import engine_exam as exam
+from support import engine_places as places
+from support import random_plans as rp
+from support.group_parts import compare
 from tacit.tables.planning import _exact_integers
 
 #: How many plans each engine answers in the quick tests; Spark needs seconds of CPU for each.

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import hostile_values as hv
-from engine_exam import opened, same, table_of, values
-from engine_places import OTHERS
+from support import hostile_values as hv
+from support.engine_exam import opened, same, table_of, values
+from support.engine_places import OTHERS
 from tacit.algebra import OPERATORS, Call, Column, kind_of
 
 if TYPE_CHECKING:

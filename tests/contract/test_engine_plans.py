@@ -14,14 +14,14 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
-import hostile_values as hv
-import random_plans as rp
 import tacit as tc
-from asking import HUGE
-from engine_exam import crowd_engine, exact, exact_in
-from engine_places import ENGINES, KEY, OTHERS
-from packed_plans import PackedPlans
-from random_plans import nb
+from support import hostile_values as hv
+from support import random_plans as rp
+from support.asking import HUGE
+from support.engine_exam import crowd_engine, exact, exact_in
+from support.engine_places import ENGINES, KEY, OTHERS
+from support.packed_plans import PackedPlans
+from support.random_plans import nb
 from tacit.algebra import (
     Call,
     Column,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE
+from support.asking import HUGE
 from tacit.engines.sql._dialect import Dialect
 from tacit.engines.sql._relations import SqlWriter
 from tacit.engines.sql._statements import statements

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, subject_of
-from engine_exam import opened, table_of, values
-from engine_places import ENGINES, OTHERS
+from support.asking import HUGE, subject_of
+from support.engine_exam import opened, table_of, values
+from support.engine_places import ENGINES, OTHERS
 from tacit.algebra import Column, RowCounts, Scan, Sums, TableQuestion, grid_for
 from tacit.tables.planning._exact_integers import exact_integers
 

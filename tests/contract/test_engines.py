@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from duckdb_sql import expression_sql, quantised
+from support.duckdb_sql import expression_sql, quantised
 from tacit.algebra._expressions import OPERATORS, Call, Column, lit
 from tacit.algebra._kinds import Scope, resolve
 from tacit.algebra._statistics import grid_for

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-import random_plans as rp
-from asking import ledger_of
-from engine_places import ENGINES
-from random_plans import nb
+from support import random_plans as rp
+from support.asking import ledger_of
+from support.engine_places import ENGINES
+from support.random_plans import nb
 from tacit import TacitError
 from tacit.tables import open_facts
 

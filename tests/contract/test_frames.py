@@ -21,9 +21,9 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import subject_of, task_of
-from duckdb_sql import expression_sql
-from exact_integers import exact_of, exact_of_plan
+from support.asking import subject_of, task_of
+from support.duckdb_sql import expression_sql
+from support.exact_integers import exact_of, exact_of_plan
 from tacit.algebra._contribution import contribution
 from tacit.algebra._expressions import Column
 from tacit.engines import DuckDB, SourceTable, read_source

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from asking import subject_of
+from support.asking import subject_of
 from tacit.tables.planning._exact_integers import exact_integers
 
 if TYPE_CHECKING:

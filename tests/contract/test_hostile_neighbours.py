@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from asking import subject_of
+from support.asking import subject_of
 from tacit.algebra._contribution import contribution
 from tacit.tables.planning._exact_integers import exact_integers
 

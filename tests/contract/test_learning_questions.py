@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of_plan
-from hospitals import small_hospital, small_study
-from neighbouring_data import fixed_ranking, shares_used
+from support.exact_integers import exact_of_plan
+from support.hospitals import small_hospital, small_study
+from support.neighbouring_data import fixed_ranking, shares_used
 from tacit import TacitError
 from tacit.core import Question, questions_of
 from tacit.learn._questions import PREPAID, SCORE

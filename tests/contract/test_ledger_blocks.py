@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from ledger_sites import refused
+from support.ledger_sites import refused
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger

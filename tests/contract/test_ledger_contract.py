@@ -13,7 +13,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from ledger_sites import lineage, refused, spent, visits
+from support.ledger_sites import lineage, refused, spent, visits
 from tacit.accounting import Budget, Cost, Filter, Spend, _laws
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger

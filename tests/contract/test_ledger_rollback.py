@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ledger_sites import refused, visits
+from support.ledger_sites import refused, visits
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Ledger

@@ -13,7 +13,7 @@ from fractions import Fraction
 import psycopg
 import pytest
 
-from ledger_sites import lineage, refused, spent, visits
+from support.ledger_sites import lineage, refused, spent, visits
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Ledger

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger_sites import refused
+from support.ledger_sites import refused
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger

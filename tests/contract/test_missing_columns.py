@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-import hostile_values as hv
 import tacit as tc
+from support import hostile_values as hv
 from tacit.algebra import Call, kind_of, lit
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.engines.duckdb._dialect import DuckDBDialect

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from asked_questions import DATASETS, QUESTIONS, asked, data_for
-from neighbouring_data import PAIRS, fixed_ranking, share_used, shares_used
+from support.asked_questions import DATASETS, QUESTIONS, asked, data_for
+from support.neighbouring_data import PAIRS, fixed_ranking, share_used, shares_used
 from tacit.core import Question, members_of
 from tacit.mechanisms import DiscreteLaplace
 

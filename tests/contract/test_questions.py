@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from asked_questions import BUDGET, DATASETS, QUESTIONS, asked, data_for
+from support.asked_questions import BUDGET, DATASETS, QUESTIONS, asked, data_for
 from tacit import TacitError
 from tacit.core import Question, dataset_kinds, questions_of
 from tacit.parameters import Anything, Choice, Integer
@@ -134,7 +134,7 @@ def test_datasets_of_all_fields_pay_from_one_account_above_them(tmp_path):
 REBUILD = """
 import json, sys, warnings
 import tacit as tc
-from asked_questions import DATASETS
+from support.asked_questions import DATASETS
 documents = json.load(sys.stdin)
 opened = {}
 for wanted, document in documents:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from browsing import as_new, open_browser
-from served import Served
+from support.browsing import as_new, open_browser
+from support.served import Served
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import after_the_charge
-from after_the_charge import HAZARDS, KINDS
-from command import TACIT, tacit
+from support import after_the_charge
+from support.after_the_charge import HAZARDS, KINDS
+from support.command import TACIT, tacit
 
 
 def _released(kind: str, hazard: str) -> str:

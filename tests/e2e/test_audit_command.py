@@ -2,7 +2,7 @@
 
 import re
 
-from command import installed, tacit
+from support.command import installed, tacit
 
 
 def test_an_audit_reports_a_lower_bound_and_a_verdict():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command import tacit
+from support.command import tacit
 
 CONFIG = """
 ledger = "tacit.ledger"

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
-from pages import blocks
+from support.pages import blocks
 from tacit import TacitError
 from tacit.client import AssistantTools
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
-Served = pytest.importorskip("served").Served
+Served = pytest.importorskip("support.served").Served
 
 QUESTION = (
     "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay FROM visits WHERE age > 40.5"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pages import FENCE, blocks
-from small_service import ANA, TOKEN, serving
+from support.pages import FENCE, blocks
+from support.small_service import ANA, TOKEN, serving
 
 DOCS = Path(__file__).parents[2] / "docs"
 ADDRESS = "https://stats.example.org"

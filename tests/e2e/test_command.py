@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import command
 import tacit
+from support import command
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).with_name("tacit")

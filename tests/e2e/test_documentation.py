@@ -16,9 +16,9 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import tacit
-from command import installed
-from command import tacit as tacit_command
-from pages import FENCE, blocks
+from support.command import installed
+from support.command import tacit as tacit_command
+from support.pages import FENCE, blocks
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from asking import HUGE, subject_of
-from engine_exam import exact, with_key
-from engine_places import KEY, OTHERS
-from pages import blocks
+from support.asking import HUGE, subject_of
+from support.engine_exam import exact, with_key
+from support.engine_places import KEY, OTHERS
+from support.pages import blocks
 from tacit.tables import example_visits
 
 DOCS = Path(__file__).parents[2] / "docs"

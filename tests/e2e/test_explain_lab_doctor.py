@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import command
+from support import command
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = {13: "thirteen", 14: "fourteen", 15: "fifteen"}

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from command import tacit
+from support.command import tacit
 
 HEAD = (
     '##fileformat=VCFv4.2\n##contig=<ID=1>\n##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">\n'

@@ -5,7 +5,7 @@ import json
 import networkx as nx
 import pytest
 
-from command import tacit
+from support.command import tacit
 
 ASK = ("graph", "friends.csv", "triangles", "--unit", "edge", "--nodes", "34", "--epsilon", "1")
 

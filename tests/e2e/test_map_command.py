@@ -5,7 +5,7 @@ import json
 import pytest
 
 import tacit as tc
-from command import tacit
+from support.command import tacit
 
 BOX = ("--box", *(str(side) for corner in tc.maps.EXAMPLE_BOX for side in corner))
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import cells_of
+from support.asking import cells_of
 
 COLUMN = "SystolicBloodPres1StRdgMmHg"
 LOW, HIGH = 60, 260

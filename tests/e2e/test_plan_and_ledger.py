@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from command import tacit
+from support.command import tacit
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from command import tacit
-from python_words import speaks_python
+from support.command import tacit
+from support.python_words import speaks_python
 from tacit.cli import main
 
 

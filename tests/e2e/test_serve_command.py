@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from command import tacit
-from served import Served
+from support.command import tacit
+from support.served import Served
 from tacit.service.operation import _shared
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from served import SETTINGS, Served
+from support.served import SETTINGS, Served
 
 DATA, LITERAL, PURPOSE, REFUSED = "CANARYINROWS", "CANARYINSQL", "CANARYINPURPOSE", "CANARYINERROR"
 QUESTION = f"SELECT ward, COUNT(*) AS n FROM stays WHERE note <> '{LITERAL}' GROUP BY ward"

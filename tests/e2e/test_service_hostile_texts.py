@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from browsing import in_browser
-from served import SETTINGS, Served
+from support.browsing import in_browser
+from support.served import SETTINGS, Served
 from tacit.service._times import later_text, new_secret, now_text
 from tacit.service.access import digest_of_secret
 

@@ -8,7 +8,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from browsing import (
+from support.browsing import (
     NARROW,
     WIDE,
     click,
@@ -28,7 +28,7 @@ from browsing import (
     wait_for,
     without_scripts,
 )
-from served import Served
+from support.served import Served
 
 pytestmark = [in_browser, pytest.mark.usefixtures("as_it_was")]
 HOSPITALS = ["Ahorn", "Buche", "Eiche", "Fichte", "Linde"]

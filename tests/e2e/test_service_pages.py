@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from browsing import (
+from support.browsing import (
     NARROW,
     WIDE,
     ZOOMED,
@@ -25,7 +25,7 @@ from browsing import (
     wait_for,
     without_scripts,
 )
-from served import Served
+from support.served import Served
 
 pytestmark = [in_browser, pytest.mark.usefixtures("as_it_was")]
 OPEN_PAGES = (

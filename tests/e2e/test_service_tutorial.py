@@ -7,8 +7,8 @@ from pathlib import Path
 
 from selenium.webdriver.common.by import By
 
-from browsing import click, fill, in_browser, open_browser, sign_out, wait_for
-from served import Served
+from support.browsing import click, fill, in_browser, open_browser, sign_out, wait_for
+from support.served import Served
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "service_in_the_browser.md"
 CLOCK = 'folder = "."\ntick = "1/4"\nlag = 20\nrate = 0\n'

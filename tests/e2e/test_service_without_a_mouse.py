@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from browsing import (
+from e2e.test_service_journeys import ask, hospital
+from support.browsing import (
     ZOOMED,
     click,
     crawl,
@@ -21,7 +22,6 @@ from browsing import (
     wait_for,
     without_scripts,
 )
-from e2e.test_service_journeys import ask, hospital
 
 pytestmark = [in_browser, pytest.mark.usefixtures("as_it_was")]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import tacit as tc
-from command import tacit
+from support.command import tacit
 
 OPEN = (
     "stream", "open", "flu", "--level", "person-day", "--unit", "patient", "--start", "2026-01-01",

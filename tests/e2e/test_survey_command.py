@@ -5,7 +5,7 @@ import json
 import pytest
 
 import tacit as tc
-from command import tacit
+from support.command import tacit
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from command import tacit
+from support.command import tacit
 
 
 @pytest.fixture

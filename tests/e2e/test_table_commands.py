@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 import tacit as tc
-from command import ENVIRONMENT, TACIT, tacit
+from support.command import ENVIRONMENT, TACIT, tacit
 from tacit.tables import load_config, open_config
 
 BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(stay) AS days FROM visits GROUP BY ward"

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import tacit as tc
-from command import tacit
+from support.command import tacit
 
 BY_WARD = "SELECT Ward, COUNT(*) AS n FROM visits GROUP BY Ward"
 

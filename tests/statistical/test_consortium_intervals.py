@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import cells_of
+from support.asking import cells_of
 
 DRAWS, LEAST = 2_000, 1_840
 RNG = np.random.default_rng(8)

@@ -10,8 +10,8 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 pytest.importorskip("flwr")
 pytest.importorskip("ray", reason="the extra flwr[simulation] is not installed")
 
-import hospitals as small
 import tacit as tc
+from support import hospitals as small
 from tacit.learn.federated import (
     Client,
     Coordinator,

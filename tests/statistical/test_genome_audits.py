@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from cohorts import random_neighbours
-from exact_integers import exact_of, exact_of_plan
+from support.cohorts import random_neighbours
+from support.exact_integers import exact_of, exact_of_plan
 from tacit.accounting import Cost
 from tacit.audit import audit
 from tacit.core import members_of

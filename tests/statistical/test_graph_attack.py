@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graph_neighbours import (
+from support.graph_neighbours import (
     EDGE_LEVEL,
     EDGE_WITNESS,
     NODE_WITNESS,

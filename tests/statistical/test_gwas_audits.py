@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from asking import task_of
-from exact_integers import exact_of
+from support.asking import task_of
+from support.exact_integers import exact_of
 from tacit.audit import audit
 from tacit.genomes import AssociationTest
 from tacit.genomes._association import SCORE_SENSITIVITY

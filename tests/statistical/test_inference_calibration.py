@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import fresh_inference_designs as fresh
-import inference_designs as designs
+from support import fresh_inference_designs as fresh
+from support import inference_designs as designs
 from tacit.inference._contingency import independence_p
 from tacit.inference._sampling_intervals import sampled_mean_sets
 from tacit.mechanisms import LinearNoise

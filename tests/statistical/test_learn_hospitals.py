@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-import hospitals as h
+from support import hospitals as h
 from tacit import noise
 from tacit.learn.federated import Coordinator, Softmax, in_process, unpack
 from tacit.learn.federated._gradients import CLIP_STEPS

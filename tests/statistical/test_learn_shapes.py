@@ -11,8 +11,8 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import tacit as tc
-from adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
-from shape_neighbours import declared, task_of
+from support.adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
+from support.shape_neighbours import declared, task_of
 from tacit.audit import audit
 from tacit.core import SharedReadings, measure
 from tacit.learn.evaluation._measures import HistogramReader
@@ -54,7 +54,7 @@ def test_naive_bayes_of_digits(epsilon, least):
     assert np.mean(found) > least
 
 
-@pytest.mark.skipif(adult_folder() is None, reason="Adult is not there: see tests/adult.py")
+@pytest.mark.skipif(adult_folder() is None, reason="Adult is not there: see tests/support/adult.py")
 @pytest.mark.parametrize(
     ("epsilon", "least", "auc"), [(0.5, 0.845, 0.90), (1, 0.848, 0.905), (4, 0.851, 0.91)]
 )

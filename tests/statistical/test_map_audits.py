@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from small_maps import BOX, integers
+from support.small_maps import BOX, integers
 from tacit.audit import audit
 from tacit.core import members_of
 from tacit.maps import BoxRegions, Surface

@@ -3,9 +3,9 @@
 import pytest
 
 import tacit as tc
+from support.tree_laws import law, loss
 from tacit.accounting import Cost
 from tacit.audit import audit
-from tree_laws import law, loss
 from twins import map_trees
 
 m = tc.mechanisms

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import cells_of, subject_of
-from exact_integers import exact_of_plan
+from support.asking import cells_of, subject_of
+from support.exact_integers import exact_of_plan
 from tacit.tables.reading._quantile_readings import candidate_ends
 from twins.quantile_readings import twin_of
 

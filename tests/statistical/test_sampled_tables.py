@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import task_of
+from support.asking import task_of
 from tacit.audit import audit
 from tacit.core._plan_run import run
 from tacit.engines.duckdb._dialect import DuckDBDialect

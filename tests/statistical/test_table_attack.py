@@ -4,7 +4,7 @@ from unittest import mock
 
 import pytest
 
-from attack_tables import attack
+from support.attack_tables import attack
 
 
 def check(found, plans):

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import subject_of
+from support.asking import subject_of
 from tacit.audit import audit
 from tacit.core._plan_run import run
 from tacit.tables import TableSubject

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import cells_of
+from support.asking import cells_of
 from tacit.mechanisms import linear_half_width
 
 DRAWS, LEAST = 2_000, 1_840

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from stress_scripts import crash, run
+from support.stress_scripts import crash, run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tacit as tc
-from repeatable_noise import rng
+from support.repeatable_noise import rng
 
 
 def integer_laplace(scale: float, size) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repeatable_noise import rng
+from support.repeatable_noise import rng
 
 SIGMA, RATE, STEPS = 1.0, 0.25, 4
 

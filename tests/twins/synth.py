@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repeatable_noise import rng
+from support.repeatable_noise import rng
 from tacit.mechanisms import Exponential
 
 CHOICES, EPSILON = 400, 0.1

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from threat_pages import check_tests_exist, rows
+from support.threat_pages import check_tests_exist, rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "threat_model.md"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from repeatable_noise import rng
+from support.repeatable_noise import rng
 from tacit.audit import audit, lab, neighbours
 
 m = tc.mechanisms

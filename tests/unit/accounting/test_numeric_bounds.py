@@ -10,7 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from losses import F, coin, gauss, lap, sampled
+from support.losses import F, coin, gauss, lap, sampled
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,

@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from losses import F, gauss, lap, sampled
+from support.losses import F, gauss, lap, sampled
 from tacit.accounting._laws import (
     DiscreteLaplaceLoss,
     canonical,

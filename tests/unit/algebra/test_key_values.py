@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from duckdb_sql import expression_sql
+from support.duckdb_sql import expression_sql
 from tacit.algebra._expressions import Call, Column, lit
 from tacit.algebra._kinds import DATE_PARTS, Scope
 from tacit.algebra._questions import _FORMATS, keys_of

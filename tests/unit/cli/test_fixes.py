@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from python_words import speaks_python
+from support.python_words import speaks_python
 from tacit.accounting import Budget
 from tacit.cli._context import CommandContext
 from tacit.cli._fixes import ADVICE, WORDS_OF_ACTIONS, in_words_of_the_command

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import tacit as tc
-from small_service import ANA, TOKEN, serving
+from support.small_service import ANA, TOKEN, serving
 from tacit import TacitError
 from tacit.client import AssistantTools, _assistant
 

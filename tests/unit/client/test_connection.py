@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import tacit as tc
-from small_service import ANA, TOKEN, SmallService, problem, serving
+from support.small_service import ANA, TOKEN, SmallService, problem, serving
 from tacit import TacitError
 from tacit.client import _http_calls
 from tacit.fixes import Choose, Either, Set

@@ -19,8 +19,8 @@ from toy_fields.survey import survey
 from toy_fields.triangles import CountWithInterval, graph
 
 import tacit as tc
-from asking import HUGE, ledger_of, task_of, visits
-from exact_integers import exact_of
+from support.asking import HUGE, ledger_of, task_of, visits
+from support.exact_integers import exact_of
 from tacit import TacitError
 from tacit.core import AnswerBatch, Plan, Release, Step, Task
 from tacit.core._batch import batch_task

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from asking import visits
+from support.asking import visits
 from tacit import TacitError
 from tacit.core import AskedReport
 

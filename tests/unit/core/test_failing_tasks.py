@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from asking import ledger_of
+from support.asking import ledger_of
 from tacit import TacitError
 from tacit.core import AnswerTable, Cells, Dataset, Plan, Step, Task, open_account, read_identity
 from tacit.mechanisms import DiscreteLaplace

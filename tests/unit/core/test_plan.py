@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import visits
+from support.asking import visits
 from tacit import TacitError
 from tacit.core import AnswerTable, Cells, Forecast, Plan, Step, Task
 from tacit.core._plan_run import run

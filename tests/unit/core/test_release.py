@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
-from asking import visits
+from support.asking import visits
 from tacit import TacitError
 
 

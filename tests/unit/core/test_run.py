@@ -19,7 +19,7 @@ from toy_fields.stream import DayCount, event_stream
 from toy_fields.survey import survey
 
 import tacit as tc
-from asking import ledger_of, task_of
+from support.asking import ledger_of, task_of
 from tacit import TacitError
 from tacit.core import (
     Content,

@@ -16,7 +16,7 @@ from toy_fields.survey import survey
 from toy_fields.triangles import TRIANGLES, CountWithInterval, graph
 
 import tacit as tc
-from exact_integers import exact_of_plan
+from support.exact_integers import exact_of_plan
 from tacit import TacitError
 from tacit.core import Argument, QuestionKind
 from tacit.parameters import Choice, Day, Flag, Integer, RealNumber, Text

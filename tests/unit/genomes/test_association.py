@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of_plan
+from support.exact_integers import exact_of_plan
 from tacit.audit import neighbours
 from tacit.errors import TacitError
 from tacit.genomes._association import SCORE_SENSITIVITY

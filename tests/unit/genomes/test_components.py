@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from cohorts import cohort_of, exact_integers, moves, random_neighbours
+from support.cohorts import cohort_of, exact_integers, moves, random_neighbours
 from tacit.core import members_of
 from tacit.errors import TacitError
 from tacit.genomes import _sums

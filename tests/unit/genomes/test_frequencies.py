@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from cohorts import cohort_of, exact_integers, moves, random_neighbours
+from support.cohorts import cohort_of, exact_integers, moves, random_neighbours
 from tacit.core import members_of
 
 QUESTIONS = {

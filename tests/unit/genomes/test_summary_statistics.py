@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from asking import task_of
-from exact_integers import exact_of_plan
+from support.asking import task_of
+from support.exact_integers import exact_of_plan
 from tacit.errors import TacitError
 from tacit.genomes._genotypes import ArrayGenotypes
 from tacit.genomes._summary_statistics import PhenotypeRandomizer, bin_means, correlations, normal_statistics

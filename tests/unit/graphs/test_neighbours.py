@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graph_neighbours import (
+from support.graph_neighbours import (
     EDGE_LEVEL,
     all_graphs,
     distances,

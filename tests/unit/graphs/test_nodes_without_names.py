@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse
 
 import tacit as tc
-from exact_integers import exact_of
-from graph_neighbours import distances
+from support.exact_integers import exact_of
+from support.graph_neighbours import distances
 from tacit import TacitError
 from tacit.core import members_of
 from tacit.graphs._graph_facts import name_rank

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of, exact_of_plan
+from support.exact_integers import exact_of, exact_of_plan
 from tacit.core import members_of
 
 BUDGET = tc.Budget(epsilon=10_000, delta=1e-3)

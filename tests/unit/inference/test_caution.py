@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import fresh_inference_designs as fresh
+from support import fresh_inference_designs as fresh
 from tacit.inference._contingency import g_p, independence_p
 from tacit.inference._means import caution_words
 from tacit.inference._sampling_intervals import plausible, sampled_mean_sets, variance_doubt, variance_slope

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from shape_neighbours import declared
+from support.shape_neighbours import declared
 from tacit.learn.estimators._boosting import FINE, GRID, MOST, chances
 
 CUTS = {"age": [-2, -1, 0, 1, 2], "shoe size": [-1, 1]}

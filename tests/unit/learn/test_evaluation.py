@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import tacit as tc
-from shape_neighbours import declared
+from support.shape_neighbours import declared
 from tacit.learn.evaluation._measures import HistogramReader
 
 EXACT = {"epsilon": 10**6, "delta": 1e-6}

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import hospitals as h
 import tacit as tc
+from support import hospitals as h
 from tacit.errors import TacitError
 from tacit.learn.federated import (
     Coordinator,

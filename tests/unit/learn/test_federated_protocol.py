@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-import hospitals as h
 import tacit as tc
+from support import hospitals as h
 from tacit.accounting import Cost
 from tacit.errors import TacitError
 from tacit.learn.federated import (

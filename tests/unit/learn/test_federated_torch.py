@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import hospitals as h
 import tacit as tc
+from support import hospitals as h
 from tacit.errors import TacitError
 from tacit.learn.federated import Coordinator, Study, TorchGradients, in_process, unpack
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-import hospitals as h
 import tacit as tc
+from support import hospitals as h
 from tacit.errors import TacitError
 from tacit.learn.federated import Coordinator, in_process
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import tacit as tc
-from shape_neighbours import declared
+from support.shape_neighbours import declared
 from tacit.errors import TacitError
 
 #: Next to no noise: what is left are the clipping and the grid.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from shape_neighbours import declared, moves, random_pair, task_of
+from support.shape_neighbours import declared, moves, random_pair, task_of
 from twins import learn_shapes as twins
 
 PROMISE = {"epsilon": 10_000, "delta": 1e-6}  # little noise, so that no leaf is dropped

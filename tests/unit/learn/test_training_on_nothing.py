@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from hospitals import all_hospitals, small_study
+from support.hospitals import all_hospitals, small_study
 
 pytest.importorskip("sklearn")
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of_plan
+from support.exact_integers import exact_of_plan
 from tacit.core import members_of
 from tacit.errors import TacitError
 from tacit.maps._adaptive_regions import GridParts, coarse_size, fine_sizes, leaf_counts, part_in

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of_plan
+from support.exact_integers import exact_of_plan
 from tacit import TacitError
 from tacit.maps import Surface
 from tacit.maps._areas import Box

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from small_maps import BOX, DISTRICTS
+from support.small_maps import BOX, DISTRICTS
 from tacit import TacitError
 from tacit.maps._areas import EARTH_KM, Circle, Rectangle
 from tacit.maps._regions import H3Locator

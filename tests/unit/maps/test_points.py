@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from small_maps import BOX, DISTRICTS, declared, integers
+from support.small_maps import BOX, DISTRICTS, declared, integers
 from tacit import TacitError
 from tacit.core import Limits
 from tacit.fixes import Set

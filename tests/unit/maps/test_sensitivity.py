@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from small_maps import BOX, DISTRICTS, declared, integers, random_points, random_rows
+from support.small_maps import BOX, DISTRICTS, declared, integers, random_points, random_rows
 from tacit.core import members_of
 
 LIMITS = [

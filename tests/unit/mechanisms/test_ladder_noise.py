@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from ladder_laws import log_law, normaliser
+from support.ladder_laws import log_law, normaliser
 from tacit.accounting import Cost
 from tacit.errors import TacitError
 

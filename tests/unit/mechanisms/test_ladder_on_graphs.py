@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from ladder_laws import log_law
+from support.ladder_laws import log_law
 
 m = tc.mechanisms
 NODES = (3, 4, 5)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from support.tree_laws import law, loss, path_loss
 from tacit.errors import TacitError
 from tacit.mechanisms.choices._thresholds import decay_of, price_of_path
-from tree_laws import law, loss, path_loss
 
 m = tc.mechanisms
 rng = random.Random(15)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import repeatable_noise
-from repeatable_noise import noise_of, rng
+from support import repeatable_noise
+from support.repeatable_noise import noise_of, rng
 from tacit import noise
 from tacit.noise import _bits
 
@@ -86,7 +86,7 @@ def test_whole_runs_repeat(tmp_path):
         "@pytest.mark.long\ndef test_long():\n    print('afresh', noise.discrete_laplace(2**50))\n"
     )
     (tmp_path / "conftest.py").write_text(
-        "from repeatable_noise import RepeatableNoise\n"
+        "from support.repeatable_noise import RepeatableNoise\n"
         "def pytest_configure(config):\n"
         "    config.addinivalue_line('markers', 'long: draws afresh')\n"
         "    config.pluginmanager.register(RepeatableNoise(), 'repeatable_noise')\n"
@@ -103,7 +103,7 @@ def test_whole_runs_repeat(tmp_path):
         ".",
         "test_one.py",
     ]
-    tests = os.path.dirname(repeatable_noise.__file__)  # noqa: PTH120
+    tests = os.path.dirname(os.path.dirname(repeatable_noise.__file__))  # noqa: PTH120
     outputs = [
         subprocess.run(
             command,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from invented_people import InventedPeople
+from support.invented_people import InventedPeople
 from tacit.service import ListedSource, ServiceSettings, create_app
 from tacit.service.runner import Runner, WallClock, boundary_after, start_thread, use_clock
 

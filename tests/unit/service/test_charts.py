@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import tacit as tc
-from kinds_of_contents import answer, certificate
+from support.kinds_of_contents import answer, certificate
 from tacit.core import AnswerTable, Cells, Release
 from tacit.service._rendering import (
     answer_chart,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from python_words import speaks_code
+from support.python_words import speaks_code
 from tacit.accounting import Budget
 from tacit.errors import CODES, TacitError
 from tacit.fixes import ACTIONS, Choose, Code, Declare, Do, Either, Say, Set

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from html_checks import check_forms, findings
+from support.html_checks import check_forms, findings
 from tacit.errors import CODES
 from tacit.service.pages import OPERATIONS, _lessons
 from tacit.service.pages._lessons import ATTACKS, WITHOUT, attack_document, game_document

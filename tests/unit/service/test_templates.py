@@ -11,7 +11,7 @@ import pytest
 from jinja2 import UndefinedError, nodes
 
 import tacit.service
-from html_checks import check_forms, elements, findings
+from support.html_checks import check_forms, elements, findings
 from tacit.service._operations import Caller
 from tacit.service._rendering import environment
 

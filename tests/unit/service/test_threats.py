@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.threat_pages import check_tests_exist, rows
 from tacit.service._app import all_operations
-from threat_pages import check_tests_exist, rows
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "explanation" / "service_threats.md"

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 import tacit as tc
-from kinds_of_contents import MADE, WITHOUT_FIGURE, answer, certificate
+from support.kinds_of_contents import MADE, WITHOUT_FIGURE, answer, certificate
 from tacit.core import AnswerBatch, AnswerTable, BatchAnswer, Cells, Content, Release
 from tacit.core._registry import _built_in
 from tacit.service._rendering import chart_of, kind_words, lines_of, value_tables

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import ledger_of, visits
+from support.asking import ledger_of, visits
 from tacit import TacitError
 
 

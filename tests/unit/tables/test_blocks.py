@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, ledger_of
-from exact_integers import exact_of_plan
+from support.asking import HUGE, ledger_of
+from support.exact_integers import exact_of_plan
 from tacit import TacitError
 from tacit.tables import read_config
 

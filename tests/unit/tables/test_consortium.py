@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import HUGE
+from support.asking import HUGE
 from tacit import TacitError
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 

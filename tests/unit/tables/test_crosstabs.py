@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of
+from support.exact_integers import exact_of
 from tacit.core import members_of
 from tacit.errors import TacitError
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import HUGE
+from support.asking import HUGE
 from tacit import TacitError
 
 STAMPS = ["2026-01-03 10:00:00", "2026-01-03 00:00:00", "2026-02-01 05:30:00", None]

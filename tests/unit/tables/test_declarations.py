@@ -7,7 +7,7 @@ import math
 import pytest
 
 import tacit as tc
-from asking import HUGE, ledger_of, visits
+from support.asking import HUGE, ledger_of, visits
 from tacit import TacitError
 from tacit.tables import example_visits, load_config
 

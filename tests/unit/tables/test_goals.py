@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import tacit as tc
-from asking import task_of, visits
+from support.asking import task_of, visits
 from tacit import TacitError
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, task_of, visits
+from support.asking import HUGE, task_of, visits
 from tacit import TacitError
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import subject_of
+from support.asking import subject_of
 from tacit import TacitError
 from tacit.core import HIDDEN, is_hidden, least_shown, swamped
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, LinearNoise

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of
+from support.exact_integers import exact_of
 from tacit.core import members_of
 from tacit.errors import TacitError
 

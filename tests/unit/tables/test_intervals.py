@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import cells_of, subject_of, visits
+from support.asking import cells_of, subject_of, visits
 
 
 def test_a_forecast_is_the_half_width_that_comes_out():

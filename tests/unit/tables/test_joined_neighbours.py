@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from exact_integers import exact_of_plan
+from support.exact_integers import exact_of_plan
+from support.workload_losses import KEY, loss
 from tacit.core import members_of
 from tacit.engines import DuckDB
 from tacit.mechanisms import AdaptiveTables
-from workload_losses import KEY, loss
 
 PLACES, NUMBERS = ["A", "B", "C", "D", None], [0.0, 2.5, 10.0, -3.0, 50.0, np.nan, np.inf, None]
 WARDS = pd.DataFrame({"h": ["A", "B", "C"], "region": ["n", "n", "s"]})

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import neighbours
 
 import tacit as tc
-from asking import HUGE
+from support.asking import HUGE
 from tacit import TacitError
 
 FRAME = pd.DataFrame(

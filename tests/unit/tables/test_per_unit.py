@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import HUGE
+from support.asking import HUGE
 from tacit import TacitError
 
 STAYS = pd.DataFrame(

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import neighbours as nb
 
 import tacit as tc
-from group_parts import compare
+from support.group_parts import compare
 from tacit.core import SharedReadings
 from tacit.engines import DuckDB
 from tacit.mechanisms import KeysBySize, KeySelection

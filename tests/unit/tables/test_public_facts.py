@@ -8,10 +8,10 @@ import json
 import pandas as pd
 import pytest
 
-import random_plans as rp
 import tacit as tc
-from asking import ledger_of, visits
-from random_plans import nb
+from support import random_plans as rp
+from support.asking import ledger_of, visits
+from support.random_plans import nb
 from tacit import TacitError
 from tacit.core import Plan
 from tacit.tables import open_facts

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import visits
-from exact_integers import exact_of
+from support.asking import visits
+from support.exact_integers import exact_of
 from tacit.core import members_of
 from tacit.errors import TacitError
 from tacit.tables.workloads._ordered_counts import kept_cells

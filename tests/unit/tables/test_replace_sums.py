@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
-from asking import subject_of
+from support.asking import subject_of
 from tacit.engines import DuckDB
 from tacit.tables.planning._exact_integers import exact_integers
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import HUGE, subject_of
+from support.asking import HUGE, subject_of
 from tacit.tables.planning._exact_integers import exact_integers
 
 

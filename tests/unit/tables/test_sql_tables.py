@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import visits
+from support.asking import visits
 from tacit import TacitError
 
 CRASHES = pa.table(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, ledger_of
+from support.asking import HUGE, ledger_of
 from tacit import TacitError
 
 PATIENT_DAY = tc.Unit("patient_id", per="day")

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tacit as tc
-from asking import ledger_of, task_of, visits
+from support.asking import ledger_of, task_of, visits
 from tacit import TacitError
 from tacit.core import AnswerTable, Cells
 from tacit.core._display import shown_interval

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import subject_of
+from support.asking import subject_of
 from tacit.engines.sql._relations import MAX_JOINED, MAX_WRITTEN_OUT
 from tacit.tables.planning._exact_integers import exact_integers
 from tacit.tables.questions._python_expressions import MAX_DEPTH, MAX_PARTS

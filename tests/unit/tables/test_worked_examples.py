@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, visits
+from support.asking import HUGE, visits
 from tacit import TacitError
 
 

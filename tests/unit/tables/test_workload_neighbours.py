@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from support.workload_losses import KEY, loss
 from tacit.engines import DuckDB
-from workload_losses import KEY, loss
 
 PLACES, NUMBERS = ["A", "B", "C", "D", None], [0.0, 2.5, 5.0, 10.0, -3.0, 50.0, np.nan, np.inf, None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service_browser import PASSWORD, Browser, invited
+from support.service_browser import PASSWORD, Browser, invited
 from tacit.service.access import first_link
 
 

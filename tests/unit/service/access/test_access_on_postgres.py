@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service_browser import PASSWORD, Browser, events, invited
-from sign_on_provider import CLIENT, Provider
+from support.service_browser import PASSWORD, Browser, events, invited
+from support.sign_on_provider import CLIENT, Provider
 from tacit.service._times import now_text
 
 

@@ -7,7 +7,7 @@ import asyncio
 import httpx
 import pytest
 
-from service_browser import Browser, events, invited
+from support.service_browser import Browser, events, invited
 from tacit.service.access import _passwords
 
 

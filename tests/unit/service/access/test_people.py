@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from service_browser import PASSWORD, Browser, code_of, events, invited
+from support.service_browser import PASSWORD, Browser, code_of, events, invited
 from tacit.service._operations import ROLES
 from tacit.service._times import now_text
 

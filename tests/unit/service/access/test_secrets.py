@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from service_browser import Browser, events
+from support.service_browser import Browser, events
 from tacit.service.access import OPERATIONS, first_link
 
 CANARY = "canary-4711-canary"

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from service_browser import PASSWORD, Browser, code_of, events
+from support.service_browser import PASSWORD, Browser, code_of, events
 from tacit.service._operations import FORM_COOKIE
 from tacit.service.access import SESSION_COOKIE, _passwords, first_link, link_for
 

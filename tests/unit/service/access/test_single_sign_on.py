@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from service_browser import Browser, events
-from sign_on_provider import CLIENT, SECRET, Provider
+from support.service_browser import Browser, events
+from support.sign_on_provider import CLIENT, SECRET, Provider
 from tacit.service import create_app
 from tacit.service._times import later_text
 from tacit.service.access import SESSION_COOKIE, _oidc, _single_sign_on

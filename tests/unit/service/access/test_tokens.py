@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service_browser import events
+from support.service_browser import events
 from tacit.service._operations import ROLES
 
 UNTIL = (datetime.now(UTC).date() + timedelta(days=30)).isoformat()

@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from html_checks import check_forms, findings
+from support.html_checks import check_forms, findings
 from tacit.service._times import later_text, new_secret, now_text
 from tacit.service.access import SESSION_COOKIE, digest_of_secret
 from unit.service.curation.conftest import DECLARED

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import tacit as tc
-from html_checks import check_forms, findings
+from support.html_checks import check_forms, findings
 from tacit.core import Release
 from tacit.errors import TacitError
 from tacit.ledger import LedgerRun

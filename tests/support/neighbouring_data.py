@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from exact_integers import exact_of
+from support.exact_integers import exact_of
 from tacit.core import DrawnBefore, RunTask, members_of
 from tacit.core._task import plain
 from tacit.mechanisms import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tacit as tc
-from exact_integers import exact_of
+from support.exact_integers import exact_of
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
 #: A budget that no test uses up.

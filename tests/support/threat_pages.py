@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def rows(page, heading=""):

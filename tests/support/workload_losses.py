@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from exact_integers import exact_of
+from support.exact_integers import exact_of
 from tacit.core._task import plain
 from tacit.mechanisms import DiscreteGaussian, ResidualNoise, StrategyNoise
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent / "stress"
+HERE = Path(__file__).parents[1] / "stress"
 
 
 def run(script, *words, timeout):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixed_noise import WORD, noise_of, rng
+from support.fixed_noise import WORD, noise_of, rng
 
 __all__ = ["RepeatableNoise", "noise_of", "rng"]
 

@@ -20,10 +20,10 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-import attack_cells as cells
 import tacit as tc
-from asking import subject_of, task_of
-from attack_questions import Facts, Questioner
+from support import attack_cells as cells
+from support.asking import subject_of, task_of
+from support.attack_questions import Facts, Questioner
 from tacit.core import SharedReadings
 from tacit.errors import TacitError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import tacit as tc
-from exact_integers import exact_of_plan
+from support.exact_integers import exact_of_plan
 
 BOX = ((0, 0), (4, 4))
 DISTRICTS = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from invented_people import InventedPeople
+from support.invented_people import InventedPeople
 from tacit.service import ServiceSettings
 from tacit.service._database import Database
 

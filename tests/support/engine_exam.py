@@ -7,8 +7,8 @@ import struct
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from engine_places import KEY
-from random_plans import nb
+from support.engine_places import KEY
+from support.random_plans import nb
 from tacit.algebra import Call, Column, RowCounts, Scan, TableQuestion, kind_of
 from tacit.core import Fact, Table
 from tacit.engines import DuckDB, SourceTable, open_engine, place_source
@@ -18,7 +18,7 @@ from tacit.tables.planning._pricing import lower
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine_places import Place
+    from support.engine_places import Place
     from tacit.algebra import Node
     from tacit.engines import Engine, EngineTransaction
 

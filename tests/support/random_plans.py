@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tacit as tc
 
-sys.path.insert(0, str(Path(__file__).parent / "unit" / "tables"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "tables"))
 
 import neighbours as nb
 

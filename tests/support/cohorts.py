@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tacit as tc
-from exact_integers import exact_of_plan
+from support.exact_integers import exact_of_plan
 from tacit.core import members_of
 
 NAMES = ("a", "b")

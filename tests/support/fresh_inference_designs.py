@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from inference_designs import lattice, variance, whole_noise
+from support.inference_designs import lattice, variance, whole_noise
 from tacit.inference._association import _TABLE, rank_p
 from tacit.inference._contingency import fit_p, g_p, independence_p
 from tacit.inference._mean_tests import anova_p, two_means_p

@@ -16,7 +16,7 @@ import pytest
 
 __all__ = ["QuickTier", "is_quick", "is_quick_test"]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDERS = ("src/tacit", "tests/contract", "tests/unit")
 #: Quick files of other folders.
 FILES = frozenset(
@@ -38,8 +38,7 @@ FILES = frozenset(
 SLOW = {
     "src/tacit/audit/lab": "__init__ _heat_map",
     "src/tacit/learn": "*",
-    "src/tacit/learn/federated": "*",
-    "src/tacit/mechanisms": "_band_choice",
+    "src/tacit/mechanisms/training": "_sampled_steps",
     "tests/contract": (
         "bad_arguments composite_owners database_tables engine_groups engine_plans engines frames "
         "hostile_cells learning_questions question_neighbours values"
@@ -193,6 +192,7 @@ def is_quick(path: Path) -> bool:
     """Say whether a file belongs to the tier."""
     place = path.relative_to(ROOT).as_posix()
     slow = SLOW.get(place.rpartition("/")[0], "").split()
+    slow += ["*" for folder in path.relative_to(ROOT).parents if SLOW.get(folder.as_posix()) == "*"]
     start = "" if place.startswith("src/") else "test_"
     listed = place in FILES or (place.startswith(FOLDERS) and path.name.startswith(start))
     if not listed or "*" in slow or path.stem.removeprefix(start) in slow:

@@ -1,0 +1,1 @@
+"""What several tests use: invented data, hostile values, neighbours, services, tiers, fixed noise."""

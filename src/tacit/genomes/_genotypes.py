@@ -181,12 +181,12 @@ class ArrayGenotypes(GenotypeSource):
     def __init__(self, array: Any, sites: SiteList | None) -> None:
         shape: tuple[int, ...] = tuple(getattr(array, "shape", ()))
         if len(shape) != 2 or not shape[1] or not hasattr(array, "__getitem__"):
-            known = hasattr(array, "shape") and hasattr(array, "__getitem__")
-            got = f"an array with {len(shape)} axes" if known else type(array).__name__
-            as_array = "array.reshape(people, variants)" if known else "frame.to_numpy()"
+            is_array = hasattr(array, "shape") and hasattr(array, "__getitem__")
+            got = f"an array with {len(shape)} axes" if is_array else type(array).__name__
+            as_array = "array.reshape(people, variants)" if is_array else "frame.to_numpy()"
             raise bad_parameter(
                 "source", "a path, or an array of people x variants with at least one variant",
-                "an array without variants" if len(shape) == 2 and known else got,
+                "an array without variants" if len(shape) == 2 and is_array else got,
                 fix=Code(f"tc.genotypes({as_array}, ...)"),
             )  # fmt: skip
         if sites is not None and len(sites) != shape[1]:

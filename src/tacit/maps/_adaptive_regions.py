@@ -92,9 +92,14 @@ def leaf_counts(counts: NDArray[np.int64], leaves: Sequence[Sequence[int]], dept
     sums[1:, 1:] = counts.cumsum(axis=0).cumsum(axis=1)
     level, row, column = np.array(leaves, dtype=np.int64).reshape(-1, 3).T
     side = 2 ** (depth - level)
-    top, left = row * side, column * side
-    bottom, right = top + side, left + side
-    return np.asarray(sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left])
+    first_row, first_column = row * side, column * side
+    bottom, right = first_row + side, first_column + side
+    return np.asarray(
+        sums[bottom, right]
+        - sums[first_row, right]
+        - sums[bottom, first_column]
+        + sums[first_row, first_column]
+    )
 
 
 def leaf_boxes(box: Box, leaves: Sequence[Sequence[int]]) -> NDArray[np.float64]:
@@ -142,7 +147,7 @@ def draft_adaptive_grid(point_map: PointMap, goal: Goal, points: int | None, cel
         total = DiscreteLaplace(
             epsilon=goal.epsilon * total_share, sensitivity=sensitivity, adjacency=adjacency
         )
-        steps.insert(0, Step(total, lambda found, _: len(found.row)))
+        steps.insert(0, Step(total, lambda finest, _: len(finest.row)))
 
     def counted(owned: OwnedPoints) -> FinestCells:
         cell_of_point = point_map.box.cells(owned.lat, owned.lon, rows=cells, columns=cells)

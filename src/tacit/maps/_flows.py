@@ -160,7 +160,7 @@ def draft_flows(trips: Trips, goal: Goal, zones: Zones) -> Draft[FlowTable]:
             "rows": max_trips,
         },
         open=lambda _: source,
-        steps=(Step(noise, lambda opened, _: opened.matrix(zones, box)),),
+        steps=(Step(noise, lambda reader, _: reader.matrix(zones, box)),),
         reading=lambda noisy, level: flow_table(zones.names, noisy[0], noise.half_width(level), float(level)),
         unavailable=lambda: missing_source(source),
     )

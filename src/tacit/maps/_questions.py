@@ -111,7 +111,7 @@ GRID = QuestionKind(
         Argument("columns", words="columns of the grid, from west to east", **_SIDE),  # type: ignore[arg-type]
     ),
     wire=_named_by(
-        "grid", lambda given: {"grid": [given["rows"], given["columns"]]},
+        "grid", lambda arguments: {"grid": [arguments["rows"], arguments["columns"]]},
         lambda _, request: _pair(("rows", "columns"), request["grid"]),
     ),
 )  # fmt: skip
@@ -123,7 +123,9 @@ DISTRICTS = QuestionKind(
     served=False,
     wire=_named_by(
         "districts",
-        lambda given: {"districts": given["districts"].to_json(), "levels": list(given["districts"].larger)},
+        lambda arguments: {
+            "districts": arguments["districts"].to_json(), "levels": list(arguments["districts"].larger)
+        },
         lambda points, request: {"districts": regions_of_request(request, points.box)},
     ),
 )  # fmt: skip
@@ -135,7 +137,7 @@ H3 = QuestionKind(
     ),
     served=False,
     wire=_named_by(
-        "h3", lambda given: {"h3": _h3_levels(given)},
+        "h3", lambda arguments: {"h3": _h3_levels(arguments)},
         lambda _, request: _pair(("resolution", "coarsest"), request["h3"]),
     ),
 )  # fmt: skip
@@ -147,7 +149,7 @@ TREE = QuestionKind(
         Argument("share", RealNumber(), default=Fraction(1, 2), words="the share of epsilon for the tree"),
     ),
     wire=_named_by(
-        "tree", lambda given: {"tree": given["depth"], "share": str(given["share"])},
+        "tree", lambda arguments: {"tree": arguments["depth"], "share": str(arguments["share"])},
         lambda _, request: {"depth": request["tree"], "share": read_fraction(request["share"])}, _PURE,
     ),
 )  # fmt: skip
@@ -159,7 +161,8 @@ ADAPTIVE_GRID = QuestionKind(
         Argument("cells", Integer(1, 4096), default=256, words="rows and columns of the finest grid"),
     ),
     wire=_named_by(
-        "adaptive_grid", lambda given: {"adaptive_grid": given["cells"], "points": given["points"]},
+        "adaptive_grid",
+        lambda arguments: {"adaptive_grid": arguments["cells"], "points": arguments["points"]},
         lambda _, request: {"cells": request["adaptive_grid"], "points": request["points"]}, _PURE,
     ),
 )  # fmt: skip
@@ -171,7 +174,7 @@ HOTTEST = QuestionKind(
                  served=GridShape(256)),
     ),
     wire=_named_by(
-        "hottest", lambda given: {"hottest": given["k"], "cells": list(given["cells"])},
+        "hottest", lambda arguments: {"hottest": arguments["k"], "cells": list(arguments["cells"])},
         lambda _, request: {"k": request["hottest"], "cells": request["cells"]}, _PURE,
     ),
 )  # fmt: skip

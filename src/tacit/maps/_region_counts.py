@@ -226,7 +226,7 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
     return map_draft(
         point_map, question={"hottest": k, "cells": [rows, columns]},
         words=f"the {k} hottest of {rows} x {columns} cells",
-        counts=scores, steps=[Step(top, lambda found, _: found)], reading=reading,
+        counts=scores, steps=[Step(top, lambda counts, _: counts)], reading=reading,
         forecast=[
             Forecast(
                 "place", f"the {k} cells with most {noun}", top.describe(), None,

@@ -213,62 +213,6 @@ class Surface(AreaQuestions, Content):
             left_out=self.notes,
         )  # fmt: skip
 
-    def _denominators(self, denominators: Mapping[str, float] | Sequence[float]) -> list[float]:
-        """Read one finite number of at least 0 for each region."""
-        if isinstance(denominators, Mapping):
-            sides = {"south", "west", "north", "east"}
-            names = next((values for key, values in self.regions.keys.items() if key not in sides), ())
-            missing = next((name for name in names if str(name) not in denominators), None)
-            if not names or missing is not None:
-                raise bad_parameter(
-                    "denominators", "a number for each region", f"none for {missing!r}",
-                    why="regions have names" if names else "the regions of this surface have no names",
-                    fix=Code("surface.rate([...], per=1000) with one number for each region, in their order"),
-                )  # fmt: skip
-            denominators = [denominators[str(name)] for name in names]
-        try:
-            numbers = np.array(denominators, dtype=np.float64).ravel()
-        except (TypeError, ValueError):
-            numbers = np.zeros(0)
-        if len(numbers) != len(self.regions) or not np.isfinite(numbers).all() or (numbers < 0).any():
-            raise bad_parameter(
-                "denominators", f"{len(self.regions):,} finite numbers of at least 0", f"{len(numbers):,}",
-                fix=Set(denominators=[1200, 800]),
-            )  # fmt: skip
-        return [float(number) for number in numbers]
-
-    def _lines(self, chosen: NDArray[np.int64]) -> AnswerTable:
-        low, high = self._intervals()
-        cells = Cells(*(tuple(part[chosen].tolist()) for part in (self.counts, low, high)))
-        keys = {name: tuple(values[i] for i in chosen) for name, values in self.regions.keys.items()}
-        return AnswerTable(keys, {"n": cells}, self.confidence, counts=("n",), left_out=self.notes)
-
-    def _intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of each region's own interval."""
-        middle, half = self._measured()[: len(self)], self.half_widths
-        low, high = middle - half, middle + half
-        if self._is_nonnegative:
-            low, high = np.maximum(low, 0), np.maximum(high, 0)
-        return np.minimum(low, self.counts), np.maximum(high, self.counts)  # a value lies in its interval
-
-    def _measured(self) -> NDArray[np.float64]:
-        return self.counts if self.measured is None else self.measured
-
-    @property
-    def _is_nonnegative(self) -> bool:
-        return _NONNEGATIVE in self.notes
-
-    def _ends(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> AreaEnds:
-        """Say how an interval is made: what lies inside surely, and what may lie inside."""
-        low, surely = self._sum_of(inside, cut[:0])
-        high, perhaps = self._sum_of(inside, cut)
-        return AreaEnds(low, [(self.noise, surely)], high, [(self.noise, perhaps)])
-
-    def _sum_of(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, NDArray[np.int64]]:
-        """Return the sum of some regions as measured, and the measurements in it."""
-        chosen = self.noise.covering(inside, cut)
-        return float(self._measured()[chosen].sum()), chosen
-
     def nonnegative(self) -> Self:
         """Return the surface with no count below 0 and the same total. Intervals stop at 0.
 
@@ -423,13 +367,6 @@ class Surface(AreaQuestions, Content):
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def _facts(self, certificate: Certificate | None) -> dict[str, JSON]:
-        return {
-            **({} if certificate is None else certificate.facts),
-            "confidence": self.confidence,
-            "notes": list(self.notes),
-        }
-
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the surface for a terminal: a small map of a grid, or the largest regions."""
         from tacit.maps._surface_drawing import surface_text
@@ -457,6 +394,69 @@ class Surface(AreaQuestions, Content):
 
     def __repr__(self) -> str:
         return self.text()
+
+    def _denominators(self, denominators: Mapping[str, float] | Sequence[float]) -> list[float]:
+        """Read one finite number of at least 0 for each region."""
+        if isinstance(denominators, Mapping):
+            sides = {"south", "west", "north", "east"}
+            names = next((values for key, values in self.regions.keys.items() if key not in sides), ())
+            missing = next((name for name in names if str(name) not in denominators), None)
+            if not names or missing is not None:
+                raise bad_parameter(
+                    "denominators", "a number for each region", f"none for {missing!r}",
+                    why="regions have names" if names else "the regions of this surface have no names",
+                    fix=Code("surface.rate([...], per=1000) with one number for each region, in their order"),
+                )  # fmt: skip
+            denominators = [denominators[str(name)] for name in names]
+        try:
+            numbers = np.array(denominators, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            numbers = np.zeros(0)
+        if len(numbers) != len(self.regions) or not np.isfinite(numbers).all() or (numbers < 0).any():
+            raise bad_parameter(
+                "denominators", f"{len(self.regions):,} finite numbers of at least 0", f"{len(numbers):,}",
+                fix=Set(denominators=[1200, 800]),
+            )  # fmt: skip
+        return [float(number) for number in numbers]
+
+    def _lines(self, chosen: NDArray[np.int64]) -> AnswerTable:
+        low, high = self._intervals()
+        cells = Cells(*(tuple(part[chosen].tolist()) for part in (self.counts, low, high)))
+        keys = {name: tuple(values[i] for i in chosen) for name, values in self.regions.keys.items()}
+        return AnswerTable(keys, {"n": cells}, self.confidence, counts=("n",), left_out=self.notes)
+
+    def _intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of each region's own interval."""
+        middle, half = self._measured()[: len(self)], self.half_widths
+        low, high = middle - half, middle + half
+        if self._is_nonnegative:
+            low, high = np.maximum(low, 0), np.maximum(high, 0)
+        return np.minimum(low, self.counts), np.maximum(high, self.counts)  # a value lies in its interval
+
+    def _measured(self) -> NDArray[np.float64]:
+        return self.counts if self.measured is None else self.measured
+
+    @property
+    def _is_nonnegative(self) -> bool:
+        return _NONNEGATIVE in self.notes
+
+    def _ends(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> AreaEnds:
+        """Say how an interval is made: what lies inside surely, and what may lie inside."""
+        low, surely = self._sum_of(inside, cut[:0])
+        high, perhaps = self._sum_of(inside, cut)
+        return AreaEnds(low, [(self.noise, surely)], high, [(self.noise, perhaps)])
+
+    def _sum_of(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, NDArray[np.int64]]:
+        """Return the sum of some regions as measured, and the measurements in it."""
+        chosen = self.noise.covering(inside, cut)
+        return float(self._measured()[chosen].sum()), chosen
+
+    def _facts(self, certificate: Certificate | None) -> dict[str, JSON]:
+        return {
+            **({} if certificate is None else certificate.facts),
+            "confidence": self.confidence,
+            "notes": list(self.notes),
+        }
 
 
 def _numbers(values: NDArray[np.float64]) -> Sequence[float]:

@@ -321,6 +321,141 @@ class Stream(Dataset):
         }  # fmt: skip
         return DaysQuestion(self, SILENT_ALARM, SILENT_ALARM.read(arguments))
 
+    def append(self, day: object, rows: object, *, replace: bool = False, again: bool = False) -> None:
+        """Store the rows of a day, all of them at once; the day is then complete.
+
+        Guarantee: when this returns, the rows are on the disk; if it does not return, they are there as a
+        whole or not at all. Nothing is charged.
+
+        Parameters
+        ----------
+        day
+            A day of the horizon: a date, or text such as ``"2026-01-31"``. Each day comes in once.
+        rows
+            A pandas, Polars or Arrow table, a CSV or Parquet file, a list of dictionaries, or a dictionary of
+            columns. An empty list says that nobody came.
+        replace
+            Whether these rows replace those of a day that came in before and that no plan has released.
+        again
+            Whether a file may have come in under another day before, with the same content.
+        """
+        self._append_day(day, rows, replace=replace, again=again)
+
+    def begin(self, plan: Plan[Series], *, who: str = "", purpose: str = "") -> None:
+        """Charge a plan, or go on with one that was charged before; the folder remembers it.
+
+        With ``charge="day"`` only the first day is charged now, and each other day when it is released. If
+        the plan names columns that were not declared, a day must have come in as a table or a file, so that
+        a misspelt column is refused before the charge. Dictionaries do not count, since an empty list of them
+        names no columns: what can be planned would show whether anybody came.
+        """
+        self._refresh()
+        request = cast("Any", plan.to_json()["request"])
+        if self._session.headed:
+            self._day_question(request)  # refuses columns that the rows lack
+        elif unseen := self._unseen_columns(request["question"]):
+            raise TacitError(
+                "unknown-column",
+                f"no table has come in yet, and the plan names columns that were not declared: "
+                f"{', '.join(unseen)}",
+                why="a misspelt column would make the plan useless after its charge; a list of dictionaries "
+                "names its columns only if somebody came, so it does not count; nothing was charged",
+                fix=Either(Say("append a day as a table with these columns before you begin the plan"),
+                           Set(types=dict.fromkeys(unseen, "text"))),
+            )  # fmt: skip
+        run = plan.run(who=who, purpose=purpose)
+        if plan.hash not in self._session.begun:
+            with self._lock():  # written before anybody can draw from it, so that released days stay closed
+                self._refresh()
+                entry = {**plan.to_json(), "who": who, "purpose": purpose}
+                state = BegunPlan(plan, run, self.horizon).state
+                if self.level == "person" and state.through and not state.marks:
+                    entry["elsewhere"] = True  # another folder has its marks; stored days can be read here
+                self._session.begun[plan.hash] = entry
+                self._store()
+
+    def release(self, day: object, plan: Plan[Series] | None = None) -> Release[Series]:
+        """Release all days up to a day that were not released before, with noise; return the series.
+
+        Guarantee: each day is drawn once, stored and only then returned. Asking again returns what is
+        stored. If the process stops in between, the next call, in any process, goes on: no day is lost, and
+        none is released twice.
+
+        Parameters
+        ----------
+        day
+            A day. Its rows and the rows of all days before it must have come in.
+        plan
+            Which plan, if several were begun.
+        """
+        number = self.horizon.number(day)
+        begun = self._begun(plan)
+        before = begun.through()
+        if number > before:
+            self._refuse_forgotten(before)
+            missing = next(
+                (n for n in range(before + 1, number + 1) if not self._folder.has(self.horizon.name(n))), None
+            )
+            if missing is not None:
+                raise TacitError(
+                    "day-missing",
+                    f"the rows of {self.horizon.name(missing)} have not come in",
+                    why="a running total needs its own day and all days before it; nothing was charged",
+                    fix=Code(f'stream.append("{self.horizon.name(missing)}", []) says that nobody came'),
+                )
+            with self._lock():  # no day is replaced while it is drawn
+                self._refuse_other_marks(begun, number)
+                return begun.draw(number, self._ledger, self.identity.name)
+        return begun.release_of(number)
+
+    def status(self) -> StreamStatus:
+        """Say which days came in, which were released by which plan, and what is left of the budget. Free."""
+        days = self._folder.days()
+        begun = [self._begun_with(hash_) for hash_ in self._session.begun]
+        return StreamStatus(
+            self.name,
+            self.horizon,
+            tuple(days),
+            tuple((one.plan.asked, one.through()) for one in begun),
+            str(self.remaining),
+        )
+
+    @property
+    def plans(self) -> tuple[Plan[Series], ...]:
+        """The plans that were begun, in this process or another, in order."""
+        return tuple(self._begun_with(one).plan for one in self._session.begun)
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        confidence: Number = 0.95,
+        size: int | None = None,
+        **asked: Any,
+    ) -> Plan[Series]:
+        """Plan the same question for every day: now ``daily(...).plan(...)``."""
+        goal = {"epsilon": epsilon, "delta": delta or None, "rho": rho, "size": size}
+        arguments: dict[str, Any] = {name: value for name, value in goal.items() if value is not None}
+        if confidence != 0.95:
+            arguments["confidence"] = confidence
+        _warn("daily", arguments)
+        return self.daily(**asked).plan(**arguments)
+
+    def alarm_plan(self, *, epsilon: Number, **asked: Any) -> Plan[AlarmDays]:
+        """Plan an alarm that releases yes or no each day: now ``silent_alarm(...).plan(...)``."""
+        _warn("silent_alarm", {"epsilon": epsilon})
+        return self.silent_alarm(**asked).plan(epsilon=epsilon)
+
+    def __repr__(self) -> str:
+        return (
+            f"stream {self.name}, protects {self.promise}; {self.horizon.days:,} days from "
+            f"{self.horizon.start} to {self.horizon.last}, {len(self._folder.days()):,} came in\n"
+            "ask: .daily(n=tc.count()).plan(epsilon=1), .begin(plan), .append(day, rows), .release(day)"
+            + "".join(f"\nbudget: {note}" for note in self.account_notes)
+        )
+
     def _figures(
         self, aggregates: Mapping[str, Any], by: str | Sequence[str] | None, where: Expr | str | None
     ) -> DayQuestion:
@@ -373,26 +508,6 @@ class Stream(Dataset):
         if not self._folder.columns(day):
             return None
         return self._protected(self._folder.path(day))._engine  # noqa: SLF001 - after the charge
-
-    def append(self, day: object, rows: object, *, replace: bool = False, again: bool = False) -> None:
-        """Store the rows of a day, all of them at once; the day is then complete.
-
-        Guarantee: when this returns, the rows are on the disk; if it does not return, they are there as a
-        whole or not at all. Nothing is charged.
-
-        Parameters
-        ----------
-        day
-            A day of the horizon: a date, or text such as ``"2026-01-31"``. Each day comes in once.
-        rows
-            A pandas, Polars or Arrow table, a CSV or Parquet file, a list of dictionaries, or a dictionary of
-            columns. An empty list says that nobody came.
-        replace
-            Whether these rows replace those of a day that came in before and that no plan has released.
-        again
-            Whether a file may have come in under another day before, with the same content.
-        """
-        self._append_day(day, rows, replace=replace, again=again)
 
     def _append_day(
         self, day: object, rows: object, *, replace: bool = False, again: bool = False, booked: bool = False
@@ -619,121 +734,6 @@ class Stream(Dataset):
     def _is_closed(self, number: int) -> bool:
         """Return whether a day was released, also if its file was removed since."""
         return any(self._begun_with(one).through() >= number for one in self._session.begun)
-
-    def begin(self, plan: Plan[Series], *, who: str = "", purpose: str = "") -> None:
-        """Charge a plan, or go on with one that was charged before; the folder remembers it.
-
-        With ``charge="day"`` only the first day is charged now, and each other day when it is released. If
-        the plan names columns that were not declared, a day must have come in as a table or a file, so that
-        a misspelt column is refused before the charge. Dictionaries do not count, since an empty list of them
-        names no columns: what can be planned would show whether anybody came.
-        """
-        self._refresh()
-        request = cast("Any", plan.to_json()["request"])
-        if self._session.headed:
-            self._day_question(request)  # refuses columns that the rows lack
-        elif unseen := self._unseen_columns(request["question"]):
-            raise TacitError(
-                "unknown-column",
-                f"no table has come in yet, and the plan names columns that were not declared: "
-                f"{', '.join(unseen)}",
-                why="a misspelt column would make the plan useless after its charge; a list of dictionaries "
-                "names its columns only if somebody came, so it does not count; nothing was charged",
-                fix=Either(Say("append a day as a table with these columns before you begin the plan"),
-                           Set(types=dict.fromkeys(unseen, "text"))),
-            )  # fmt: skip
-        run = plan.run(who=who, purpose=purpose)
-        if plan.hash not in self._session.begun:
-            with self._lock():  # written before anybody can draw from it, so that released days stay closed
-                self._refresh()
-                entry = {**plan.to_json(), "who": who, "purpose": purpose}
-                state = BegunPlan(plan, run, self.horizon).state
-                if self.level == "person" and state.through and not state.marks:
-                    entry["elsewhere"] = True  # another folder has its marks; stored days can be read here
-                self._session.begun[plan.hash] = entry
-                self._store()
-
-    def release(self, day: object, plan: Plan[Series] | None = None) -> Release[Series]:
-        """Release all days up to a day that were not released before, with noise; return the series.
-
-        Guarantee: each day is drawn once, stored and only then returned. Asking again returns what is
-        stored. If the process stops in between, the next call, in any process, goes on: no day is lost, and
-        none is released twice.
-
-        Parameters
-        ----------
-        day
-            A day. Its rows and the rows of all days before it must have come in.
-        plan
-            Which plan, if several were begun.
-        """
-        number = self.horizon.number(day)
-        begun = self._begun(plan)
-        before = begun.through()
-        if number > before:
-            self._refuse_forgotten(before)
-            missing = next(
-                (n for n in range(before + 1, number + 1) if not self._folder.has(self.horizon.name(n))), None
-            )
-            if missing is not None:
-                raise TacitError(
-                    "day-missing",
-                    f"the rows of {self.horizon.name(missing)} have not come in",
-                    why="a running total needs its own day and all days before it; nothing was charged",
-                    fix=Code(f'stream.append("{self.horizon.name(missing)}", []) says that nobody came'),
-                )
-            with self._lock():  # no day is replaced while it is drawn
-                self._refuse_other_marks(begun, number)
-                return begun.draw(number, self._ledger, self.identity.name)
-        return begun.release_of(number)
-
-    def status(self) -> StreamStatus:
-        """Say which days came in, which were released by which plan, and what is left of the budget. Free."""
-        days = self._folder.days()
-        begun = [self._begun_with(hash_) for hash_ in self._session.begun]
-        return StreamStatus(
-            self.name,
-            self.horizon,
-            tuple(days),
-            tuple((one.plan.asked, one.through()) for one in begun),
-            str(self.remaining),
-        )
-
-    @property
-    def plans(self) -> tuple[Plan[Series], ...]:
-        """The plans that were begun, in this process or another, in order."""
-        return tuple(self._begun_with(one).plan for one in self._session.begun)
-
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = 0.95,
-        size: int | None = None,
-        **asked: Any,
-    ) -> Plan[Series]:
-        """Plan the same question for every day: now ``daily(...).plan(...)``."""
-        goal = {"epsilon": epsilon, "delta": delta or None, "rho": rho, "size": size}
-        arguments: dict[str, Any] = {name: value for name, value in goal.items() if value is not None}
-        if confidence != 0.95:
-            arguments["confidence"] = confidence
-        _warn("daily", arguments)
-        return self.daily(**asked).plan(**arguments)
-
-    def alarm_plan(self, *, epsilon: Number, **asked: Any) -> Plan[AlarmDays]:
-        """Plan an alarm that releases yes or no each day: now ``silent_alarm(...).plan(...)``."""
-        _warn("silent_alarm", {"epsilon": epsilon})
-        return self.silent_alarm(**asked).plan(epsilon=epsilon)
-
-    def __repr__(self) -> str:
-        return (
-            f"stream {self.name}, protects {self.promise}; {self.horizon.days:,} days from "
-            f"{self.horizon.start} to {self.horizon.last}, {len(self._folder.days()):,} came in\n"
-            "ask: .daily(n=tc.count()).plan(epsilon=1), .begin(plan), .append(day, rows), .release(day)"
-            + "".join(f"\nbudget: {note}" for note in self.account_notes)
-        )
 
     def _refresh(self) -> None:
         """Read what other processes have written since."""

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 
 _LONGEST = 500
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,500}")
+_MAX_WORDS = 2_000
+API: Final = "/api/v1"
+_MAX_BYTES = 64 * 2**20
+#: Seconds between attempts. After the last one, the failure is reported.
+_PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+#: A gateway answered in place of the service.
+_GATEWAY = frozenset({502, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +174,6 @@ def _from_file(path: Path) -> str:
         ) from None
 
 
-_MAX_WORDS = 2_000
-
-
 def refusal_of(problem: Mapping[str, Any], status: int, address: ServiceAddress) -> TacitError:
     """Return the error that a problem document describes.
 
@@ -226,15 +231,6 @@ def not_from_a_service(address: ServiceAddress, why: str) -> TacitError:
         why=why,
         fix="check the address; the service and this library may need the same version",
     )
-
-
-API: Final = "/api/v1"
-_MAX_BYTES = 64 * 2**20
-#: Seconds between attempts. After the last one, the failure is reported.
-_PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
-#: A gateway answered in place of the service.
-_GATEWAY = frozenset({502, 504})
 
 
 class ServiceReply:

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from tacit.client._http_calls import HttpCalls, ServiceReply
     from tacit.core import JSON
 
+#: Seconds between two looks at a question that waits; the service says how long it takes where it knows.
+_LOOK: Final = 0.3
+_LONGEST_LOOK: Final = 2.0
+_WAITING: Final = frozenset({"waiting", "running"})
+#: The mark of an answer of a sandbox.
+INVENTED: Final = "a rehearsal on invented rows: these numbers say nothing about anybody"
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
@@ -116,10 +123,6 @@ def _number(text: str | None) -> Fraction | None:
     return None if text is None else read_fraction(text if "/" in text else f"{text}/1")
 
 
-#: Seconds between two looks at a question that waits; the service says how long it takes where it knows.
-_LOOK: Final = 0.3
-_LONGEST_LOOK: Final = 2.0
-_WAITING: Final = frozenset({"waiting", "running"})
 _ENDED: Final = {
     "failed": ("release-failed", "the release failed after its charge; the charge stays"),
     "spent": ("spent", "the question was paid for, but its answer was lost; it is never drawn again"),
@@ -307,10 +310,6 @@ def _pause(query: Mapping[str, Any]) -> float:
 def elsewhere(sentence: str, fix: str) -> TacitError:
     """Return the refusal of what only the service can do."""
     return TacitError("not-allowed", sentence, why="the ledger and the data are at the service", fix=fix)
-
-
-#: The mark of an answer of a sandbox.
-INVENTED: Final = "a rehearsal on invented rows: these numbers say nothing about anybody"
 
 
 class SandboxLedger:

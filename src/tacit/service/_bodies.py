@@ -51,6 +51,11 @@ _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e-?[0-9]{1,3})?|[0-9]+/[0-9]+", re.IGNO
 _FIELDS = 200  # of a form
 
 B = TypeVar("B", bound="Body")
+#: Numbers of people (``u_...``) are not names: an erased person has only the number.
+_USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
+_USUAL = 50
+_MAX_ENTRIES = 200
+_CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
 
 
 def _exact(value: object) -> Fraction:
@@ -251,10 +256,6 @@ def _check_text(text: str) -> None:
         raise body_unreadable("a text holds the character NUL")
 
 
-#: Numbers of people (``u_...``) are not names: an erased person has only the number.
-_USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
-
-
 def _user_name(name: str) -> str:
     if name and not _USER_NAME.fullmatch(name):
         raise ValueError(
@@ -300,11 +301,6 @@ DisplayName = Annotated[
 ]
 #: The name of a dataset, or empty for all.
 MaybeDataset = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9_-]{0,62})?$")]
-
-
-_USUAL = 50
-_MAX_ENTRIES = 200
-_CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
 
 
 def limit_of(call: ServiceCall) -> int:

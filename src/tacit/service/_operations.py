@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 FORM_COOKIE = "tacit_form"
 _LASTS = 12 * 3600
 _OWN_PATH = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]{0,499}", re.ASCII)
+Role: TypeAlias = Literal["admin", "owner", "curator", "analyst", "auditor"]
+ROLES: Final[tuple[Role, ...]] = ("admin", "owner", "curator", "analyst", "auditor")
+#: What a token may be used for; a session may do all that its person may.
+SCOPES: Final = ("read", "plan", "ask", "curate", "audit", "admin")
+TokenScope: TypeAlias = Literal["read", "plan", "ask", "curate", "audit", "admin"]
+T = TypeVar("T")
 
 
 def form_text(call: ServiceCall) -> str:
@@ -103,13 +109,6 @@ def _from_here(call: ServiceCall) -> bool:
     return urlsplit(origin).netloc in hosts
 
 
-Role: TypeAlias = Literal["admin", "owner", "curator", "analyst", "auditor"]
-ROLES: Final[tuple[Role, ...]] = ("admin", "owner", "curator", "analyst", "auditor")
-#: What a token may be used for; a session may do all that its person may.
-SCOPES: Final = ("read", "plan", "ask", "curate", "audit", "admin")
-TokenScope: TypeAlias = Literal["read", "plan", "ask", "curate", "audit", "admin"]
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A known person and what they may do.
@@ -155,9 +154,6 @@ class Caller:
     def may(self, role: Role, dataset: str = "") -> bool:
         """Whether the person has a role on a dataset."""
         return role in self.roles_on(dataset)
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

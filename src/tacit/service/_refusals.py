@@ -31,6 +31,9 @@ from tacit.fixes import (
     more_names,
 )
 
+#: What a person outside may know of a failure whose details name files and servers.
+_OPERATOR = "the service cannot do this now; its operator sees the reason"
+
 
 def not_signed_in() -> TacitError:
     """Refuse somebody whom the service does not know."""
@@ -364,8 +367,6 @@ STATUS: Final[dict[str, int]] = {
         "randomness-failed", "cannot-write",
     ), 503),
 }  # fmt: skip
-#: What a person outside may know of a failure whose details name files and servers.
-_OPERATOR = "the service cannot do this now; its operator sees the reason"
 
 
 def status_of(code: str) -> int:

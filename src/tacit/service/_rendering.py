@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import ServiceCall
 
+_MAX_LINES: Final = 500  # of a page; downloads have all
+_MAX_TABLES: Final = 40  # of a page
+_MAX_TEXT: Final = 20_000
+_MAX_PANELS: Final = 24  # of a chart
+
 
 @dataclass(frozen=True, slots=True)
 class PageChart:
@@ -220,12 +225,6 @@ def _exact(value: object) -> Fraction:
 
 def _real(value: object) -> float:
     return math.inf if value in {None, "inf"} else float(_exact(value))
-
-
-_MAX_LINES: Final = 500  # of a page; downloads have all
-_MAX_TABLES: Final = 40  # of a page
-_MAX_TEXT: Final = 20_000
-_MAX_PANELS: Final = 24  # of a chart
 
 
 def kind_words(kind: str) -> str:

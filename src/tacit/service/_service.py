@@ -45,6 +45,7 @@ UNOPENED: Final = (
     "the source is there and fits into the memory that the service may take, then resume it."
 )
 _SHOWN = "The service has stopped questions to this dataset. Ask its curator."
+_JOB_WAIT = 60.0  # seconds that a curator waits for the runner to read a schema
 
 
 def pause_shown(paused: str, *, oversees: bool = False) -> str:
@@ -94,9 +95,6 @@ def registration_of(database: Database | Change, release: str) -> dict[str, Any]
         "sentence": CHARGE_WORDS[row["charge"]],
         "note": row["note"],
     }
-
-
-_JOB_WAIT = 60.0  # seconds that a curator waits for the runner to read a schema
 
 
 @dataclass(frozen=True, slots=True)

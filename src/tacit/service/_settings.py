@@ -14,6 +14,8 @@ from typing import Any, Self
 from tacit.errors import TacitError, bad_parameter
 from tacit.parameters import Choice, RealNumber, Share
 
+_MAY_BE_ZERO = frozenset({"port", "metrics", "rate", "connections", "waiting_days"})
+
 
 @dataclass(frozen=True, slots=True)
 class ListedSource:
@@ -210,9 +212,6 @@ def _variable(environ: Mapping[str, str], name: str) -> str | None:
         return Path(file).read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         raise bad_parameter(f"{variable}_FILE", "a file that this process may read", file) from None
-
-
-_MAY_BE_ZERO = frozenset({"port", "metrics", "rate", "connections", "waiting_days"})
 
 
 def _read(name: str, value: Any) -> Any:

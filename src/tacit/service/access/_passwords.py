@@ -54,6 +54,13 @@ T = TypeVar("T")
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 _THREADS = ThreadPoolExecutor(_AT_A_TIME, "tacit-passwords")
 _waiting = 0
+_LONGEST = 300.0
+_FORGOTTEN = 86_400.0
+#: How many failures are free for a name, a browser or a person; and for an address.
+_FREE = 5
+_FREE_ADDRESS = 30
+#: How many counts are kept; the oldest go first.
+MAX_COUNTS: Final = 100_000
 
 
 async def hash_password(password: str) -> str:
@@ -126,13 +133,6 @@ async def _in_thread(work: Callable[[], T]) -> T:
         _waiting -= 1
 
 
-_LONGEST = 300.0
-_FORGOTTEN = 86_400.0
-#: How many failures are free for a name, a browser or a person; and for an address.
-_FREE = 5
-_FREE_ADDRESS = 30
-#: How many counts are kept; the oldest go first.
-MAX_COUNTS: Final = 100_000
 _tries = 0
 
 

@@ -32,6 +32,8 @@ ERASED = "Erased person"
 _SELECT = (
     "SELECT id, name, shown, created, disabled, erased, password <> '' AS has_password, subject FROM users"
 )
+_NUMBER = re.compile(r"[0-9]{0,10}", re.ASCII)
+_NEWEST = 2**31 - 1  # positions fit into a whole number of 32 bits
 
 
 class Invitation(Body):
@@ -255,10 +257,6 @@ OPERATIONS = (
         summary="Link a person to single sign-on",
     ),
 )  # fmt: skip
-
-
-_NUMBER = re.compile(r"[0-9]{0,10}", re.ASCII)
-_NEWEST = 2**31 - 1  # positions fit into a whole number of 32 bits
 
 
 def _list_events(call: ServiceCall) -> dict[str, Any]:

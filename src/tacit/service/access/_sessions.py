@@ -31,6 +31,10 @@ _OF_SESSION = (
     " FROM sessions s JOIN users u ON u.id = s.person LEFT JOIN grants g ON g.person = u.id"
     " WHERE s.digest = ? AND s.expires > ? AND u.disabled = 0"
 )
+DEVICE_COOKIE: Final = "tacit_device"
+_HOURS = 12
+_DEVICE_DAYS = 180
+_MAX_DEVICES = 10
 
 
 def digest_of_secret(secret: str) -> str:
@@ -70,12 +74,6 @@ def _grants(rows: list[ServiceRow]) -> dict[str, frozenset[str]]:
         if row["role"] is not None:
             grants[row["dataset"]] = grants.get(row["dataset"], frozenset()) | {row["role"]}
     return grants
-
-
-DEVICE_COOKIE: Final = "tacit_device"
-_HOURS = 12
-_DEVICE_DAYS = 180
-_MAX_DEVICES = 10
 
 
 def start_session(call: ServiceCall, change: Change, person: str) -> None:

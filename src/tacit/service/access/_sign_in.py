@@ -48,6 +48,8 @@ _CAN_SIGN_IN = (
     "SELECT u.id FROM users u JOIN grants g ON g.person = u.id WHERE g.role = 'admin' AND g.dataset = ''"
     " AND u.disabled = 0 AND (u.password <> '' OR u.subject IS NOT NULL) LIMIT 1"
 )
+_HOME = "/"
+_LINK_DAYS = 365  # for which a person sees who made a link for them
 
 
 def first_link(service: Service) -> str:
@@ -162,8 +164,6 @@ def _first_person(change: Change) -> str:
     return person
 
 
-_HOME = "/"
-_LINK_DAYS = 365  # for which a person sees who made a link for them
 PasswordText = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 

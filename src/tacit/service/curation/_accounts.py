@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import Service
 
+_POINTS = 120
+_LONG = 2_000  # entries of a log that takes a while to read
+_FRESH = 10.0  # seconds for which the points of a long log are not made again
+
 
 def accounts_below(service: Service, dataset: str) -> tuple[Account, list[Account]]:
     """Return a dataset's own account and the accounts below it, in the order in which they were opened."""
@@ -343,11 +347,6 @@ def allotment_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, A
         "written": fields,
         "analysts": analysts_of(call.service.database, dataset, call.person.id),
     }
-
-
-_POINTS = 120
-_LONG = 2_000  # entries of a log that takes a while to read
-_FRESH = 10.0  # seconds for which the points of a long log are not made again
 
 
 class BurnDown:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.ledger import Account
 
+_TEXT = r"^[^\x00]*$"
+
 
 def amount_document(
     epsilon: Fraction | None = None, delta: Fraction = Fraction(0), rho: Fraction | None = None
@@ -118,9 +120,6 @@ def plan_budget(plan: Plan[Any]) -> Budget:
 def last_day_of(expires: datetime | None) -> str:
     """Return the last day of an account as text; empty without one."""
     return "" if expires is None else (expires - timedelta(microseconds=1)).date().isoformat()
-
-
-_TEXT = r"^[^\x00]*$"
 
 
 def _day(value: object) -> str:

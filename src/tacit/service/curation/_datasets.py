@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 
 _LOWER_LAG = "a dataset is resumed with its lag or a larger one; a new policy can lower it"
+_OVERSEERS = frozenset({"curator", "auditor"})
+_STORED = {"moment": "date"}
+_MAX_SERIES = 200  # of a page
 
 
 class ResumeGiven(ReasonBody):
@@ -114,7 +117,6 @@ def pauses_of(service: Service, dataset: str) -> list[dict[str, Any]]:
 
 
 _BURN_DOWN = BurnDown()
-_OVERSEERS = frozenset({"curator", "auditor"})
 
 
 def list_datasets(call: ServiceCall) -> dict[str, Any]:
@@ -233,9 +235,6 @@ def _columns(dataset: OpenDataset) -> list[dict[str, Any]]:
     return columns
 
 
-_STORED = {"moment": "date"}
-
-
 def _state(paused: str, account: Account) -> str:
     return "frozen" if account.frozen else "paused" if paused else "open"
 
@@ -289,9 +288,6 @@ def show_policy(call: ServiceCall) -> dict[str, Any]:
 def dataset_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the dataset again."""
     return {**show_dataset(call), "written": fields}
-
-
-_MAX_SERIES = 200  # of a page
 
 
 class DaysTaken(Body):

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tacit.service._settings import ListedSource, ServiceSettings
     from tacit.service.curation._policies import DatasetDeclared, PolicyChanged
 
+_VERSIONS_GROW = "each version has its own stored answers, and versions only grow"
+
 
 def list_sources(call: ServiceCall) -> dict[str, Any]:
     """List the sources that the operator offers: names and kinds. Where they are is the operator's affair."""
@@ -61,9 +63,6 @@ async def described(service: Service, name: str) -> dict[str, Any]:
         for table, columns in description["tables"].items()
     ]
     return {"source": source.name, "kind": source.kind, "tables": tables}
-
-
-_VERSIONS_GROW = "each version has its own stored answers, and versions only grow"
 
 
 async def declare_dataset(call: ServiceCall) -> Answer:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _EXACT: TypeAdapter[Fraction] = TypeAdapter(ExactNumber)
 _MAX_TICKS = 100_000
 _STREAM_TICKS = 40  # a tenth of them is enough to write down the intervals of a year
+_Type = Literal["number", "text", "boolean", "date"]
+_BY_COLUMN = {"bounds": "bounds of", "keys": "keys of", "types": "type of", "declared": "fact"}
 
 
 def _signed(value: object) -> Fraction:
@@ -71,7 +73,6 @@ _Bounds = Annotated[list[SignedNumber], Field(min_length=2, max_length=2)]
 _Keys = Annotated[list[PublicKey], Field(min_length=1, max_length=10_000)]
 _Count = Annotated[int, Field(ge=1, le=10**9)]
 _Ticks = Annotated[int, Field(ge=1, le=_MAX_TICKS)]
-_Type = Literal["number", "text", "boolean", "date"]
 
 
 class BudgetGiven(Body):
@@ -225,7 +226,6 @@ _SINGLE = {
     "width": "questions that one boundary admits",
     "shows_stored": "whether stored answers are announced",
 }
-_BY_COLUMN = {"bounds": "bounds of", "keys": "keys of", "types": "type of", "declared": "fact"}
 
 
 def policy_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 
 
 _PAGE = 50
+#: The most bytes of a body with a release.
+MAX_RELEASE: Final = 2 * 1024 * 1024
+#: Messages between the parties of a protocol, which are no results.
+_MESSAGES = frozenset({"client-model", "federated-round", "survey-report"})
 
 
 class PublicationMade(Body):
@@ -241,12 +245,6 @@ def publish_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any
     """Show the form of a publication again."""
     dataset = release_dataset(call, fields.get("release", ""))
     return {**list_releases(call, dataset), "written": fields}
-
-
-#: The most bytes of a body with a release.
-MAX_RELEASE: Final = 2 * 1024 * 1024
-#: Messages between the parties of a protocol, which are no results.
-_MESSAGES = frozenset({"client-model", "federated-round", "survey-report"})
 
 
 class ReleaseRegistered(Body):

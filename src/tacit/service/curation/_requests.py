@@ -73,6 +73,12 @@ if TYPE_CHECKING:
 
 
 _CURATES = ("curator", "owner")
+_PAGE = 50
+_MAX_OPEN = 50  # requests of one person and dataset that nobody has decided
+_STATES = ("open", "approving", "approved", "declined", "withdrawn")
+_OF_DATASETS = frozenset({"growth", "refresh"})
+#: Refusals of the ledger after which it is certain that nothing was written.
+_REFUSED = frozenset({"bad-parameter", "account-differs", "unknown-account"})
 
 
 def check_two_people(change: Change, proposer: str, second: str, dataset: str, days: int) -> None:
@@ -175,10 +181,6 @@ def roles_given(database: Database, people: list[str], dataset: str) -> list[dic
     ]
 
 
-_PAGE = 50
-_MAX_OPEN = 50  # requests of one person and dataset that nobody has decided
-_STATES = ("open", "approving", "approved", "declined", "withdrawn")
-_OF_DATASETS = frozenset({"growth", "refresh"})
 _WHAT_MOVES = {
     "allotment": "all answers of this allotment together move",
     "plan": "this answer moves",
@@ -462,10 +464,6 @@ def new_request(call: ServiceCall) -> dict[str, Any]:
     """Show the form of a request, with the fields that the address holds."""
     names = ("kind", "dataset", "epsilon", "delta", "rho", "purpose", "last_day", "statement")
     return request_form_again(call, {name: call.query.get(name, "")[:1000] for name in names})
-
-
-#: Refusals of the ledger after which it is certain that nothing was written.
-_REFUSED = frozenset({"bad-parameter", "account-differs", "unknown-account"})
 
 
 class RequestApproved(AmountBody):

@@ -46,6 +46,9 @@ KIND_FIELDS: Final = (
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 _MISSING: Final = "(missing)"  # the key of missing values
 _EMPTY: Final = {"kind": "", "low": "", "high": "", "keys": "", "never_null": ""}
+_STEPS: Final = ("source", "unit", "declared", "columns", "limits", "budget", "review")
+_CHANGE_STEPS: Final = ("columns", "limits", "answers", "review")
+_BOXES: Final = ("shows_stored", "directed")  # an empty box is not sent
 
 
 def clean_state(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,8 +283,6 @@ def _not_keys(column: Mapping[str, str], words: str) -> TacitError:
     return TacitError("bad-parameter", f"the keys of {column['name']} must be {words}")
 
 
-_STEPS: Final = ("source", "unit", "declared", "columns", "limits", "budget", "review")
-_CHANGE_STEPS: Final = ("columns", "limits", "answers", "review")
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "source": ("source", "name", "title", "about"),
     "unit": ("unit", "per", "adjacency"),
@@ -290,7 +291,6 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "budget": ("epsilon", "delta", "rho", "largest", "lag", "record", "shows_stored"),
     "answers": ("version", "lag", "width", "record", "shows_stored", "title", "about"),
 }
-_BOXES: Final = ("shows_stored", "directed")  # an empty box is not sent
 _START: Final = {
     "source": "", "name": "", "title": "", "about": "", "unit": "", "per": "", "adjacency": "add/remove",
     "rows": "10", "groups": "", "per_group": "", "epsilon": "", "delta": "", "rho": "", "largest": "",

@@ -41,6 +41,8 @@ FIELDS: Final = (
 _OWN = ("tacit",)
 #: Messages of the web server that are fixed text; their arguments are not shown.
 _FIXED = ("uvicorn.error",)
+_LOG = logging.getLogger("tacit.service.requests")
+_METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 
 
 class LineFormatter(logging.Formatter):
@@ -102,10 +104,6 @@ def start_logging(*, requests: bool = True, stream: TextIO | None = None) -> Non
     sys.excepthook = uncaught
     threading.excepthook = lambda args: uncaught(args.exc_type, args.exc_value, args.exc_traceback)
     sys.unraisablehook = lambda args: uncaught(args.exc_type, args.exc_value, args.exc_traceback)
-
-
-_LOG = logging.getLogger("tacit.service.requests")
-_METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 
 
 class LoggedRequest:

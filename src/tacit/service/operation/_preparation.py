@@ -61,6 +61,8 @@ visits = "example/visits.parquet"   # invented: 12,700 visits of 6,000 patients 
 # work = 800                # estimated work of a dataset at a time; less for very large tables
 # metrics = 0               # a port of this machine for Prometheus, such as 8341
 """
+_LITTLE = 1 << 30  # bytes that should be free
+_FAR = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "glusterfs", "ceph"})
 
 
 def write_first_settings(folder: Path) -> Path:
@@ -127,10 +129,6 @@ def _check_accounts(service: Service) -> None:
             "what was spent would be forgotten",
             fix="put the ledger, its key and its artifacts back from a backup",
         )
-
-
-_LITTLE = 1 << 30  # bytes that should be free
-_FAR = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "glusterfs", "ceph"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 COUNTS = 4096  # counters of one worker
 CELLS = 1 << 16  # callers whose rates are told apart
+_CLASSES = 6  # 0xx (closed before an answer) to 5xx
+_OTHER = ""
+_BURST = 5  # seconds' worth of requests that may come at once
+_EFFORT = 0.005  # seconds of a processor that one request stands for
 
 
 class _Never:
@@ -72,10 +76,6 @@ def shared_of(request: Request) -> SharedState:
     return state
 
 
-_CLASSES = 6  # 0xx (closed before an answer) to 5xx
-_OTHER = ""
-
-
 class CounterNames:
     """The fixed list of counters; every process makes the same one from the same routes."""
 
@@ -111,10 +111,6 @@ class CounterNames:
             total = sum(of_worker[index] for of_worker in counts)
             if total:
                 yield name, total
-
-
-_BURST = 5  # seconds' worth of requests that may come at once
-_EFFORT = 0.005  # seconds of a processor that one request stands for
 
 
 def check_rate(request: Request, person: str, rate: int) -> None:

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 _PROCESS_LOG = logging.getLogger("tacit.service")
 _CONNECTIONS = 2000  # of one worker; beyond them it answers 503
 _LAST_SECONDS = 10  # in which running requests may end when the worker stops
+_LOG = logging.getLogger("tacit.service.supervisor")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0  # seconds before a dead process is started again
+_STEADY = 60.0  # seconds after which an earlier death no longer counts
+_GRACE = 15.0  # seconds that a process gets to end by itself
 
 
 def run_web_worker(
@@ -106,12 +110,6 @@ def _end_with(sentinel: int) -> None:
     """End in order when the supervisor is gone, however it went."""
     connection.wait([sentinel])
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-_LOG = logging.getLogger("tacit.service.supervisor")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0  # seconds before a dead process is started again
-_STEADY = 60.0  # seconds after which an earlier death no longer counts
-_GRACE = 15.0  # seconds that a process gets to end by itself
 
 
 def open_socket(address: str, port: int) -> socket.socket:

@@ -40,6 +40,14 @@ _LARGEST: Final = 100
 _LARGEST_DELTA: Final = Fraction(1, 100)
 _PRIORS: Final = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
 _TRIED: Final = ("0.1", "0.5", "1", "3", "10")
+#: How many patients have the condition without Sam; with Sam there is one more.
+WITHOUT: Final = 38
+_ROUNDS: Final = 1_000_000
+_PLAYED_EPSILON: Final = RealNumber(least=0.01, most=10, instead=1)
+_NUMBERS: Final = 8
+_ONE_AT_A_TIME = threading.Lock()
+_DONE: Final[dict[str, dict[str, Any]]] = {}  # what was shown before, without waiting for the lock
+_ATTACKED_EPSILON: Final = RealNumber(least=0.01, most=1000, instead=1)
 
 
 class EpsilonChoice(Body):
@@ -119,11 +127,6 @@ def _table(table: ReportTable) -> dict[str, Any]:
     return {"title": table.title, "header": list(table.header), "rows": [list(row) for row in table.rows]}
 
 
-#: How many patients have the condition without Sam; with Sam there is one more.
-WITHOUT: Final = 38
-_ROUNDS: Final = 1_000_000
-_PLAYED_EPSILON: Final = RealNumber(least=0.01, most=10, instead=1)
-_NUMBERS: Final = 8
 _NAMES: Final = tuple(f"guess{place}" for place in range(1, _NUMBERS + 1))
 
 
@@ -255,9 +258,6 @@ ATTACKS: Final[dict[str, LabAttack]] = {
         {"trials": 4000},
     ),
 }
-_ONE_AT_A_TIME = threading.Lock()
-_DONE: Final[dict[str, dict[str, Any]]] = {}  # what was shown before, without waiting for the lock
-_ATTACKED_EPSILON: Final = RealNumber(least=0.01, most=1000, instead=1)
 
 
 def attacks_page(call: ServiceCall) -> Mapping[str, Any]:

@@ -54,6 +54,15 @@ _RESERVED = frozenset(
     )
 )  # fmt: skip
 _KINDS = {"moment": "date", "date": "date", "text": "text", "number": "number", "boolean": "boolean"}
+_TRIED = 4  # candidates: each costs a plan
+_NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence"})
+_FIELDS = ("sql", "method", "epsilon", "delta", "rho", "within", "confidence", "keys", "limits", "size")
+_SHOWN = (*_FIELDS, "arguments", "account")
+#: The label of every answer of a rehearsal.
+INVENTED: Final = "invented rows"
+_SECONDS = 10.0
+_WAIT = 10.0  # seconds until there must be a free thread
+_AT_ONCE = 2  # rehearsals in one process
 
 
 def schema_of(dataset: TableDataset) -> list[dict[str, Any]]:
@@ -137,10 +146,6 @@ def sql_word(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-_TRIED = 4  # candidates: each costs a plan
-_NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence"})
-
-
 def usable_fixes(dataset: OpenDataset, ask: dict[str, Any], error: TacitError) -> list[dict[str, Any]]:
     """Return changes of a refused question that can be planned, each with a label and the changed fields.
 
@@ -201,10 +206,6 @@ def _can_be_planned(dataset: OpenDataset, ask: dict[str, Any]) -> bool:
     except (TacitError, ValueError):
         return False
     return True
-
-
-_FIELDS = ("sql", "method", "epsilon", "delta", "rho", "within", "confidence", "keys", "limits", "size")
-_SHOWN = (*_FIELDS, "arguments", "account")
 
 
 class AskPageBody(AskBody):
@@ -339,13 +340,6 @@ ASK_OPERATIONS = (
         summary="The page of a question with its card; nothing is charged",
     ),
 )  # fmt: skip
-
-
-#: The label of every answer of a rehearsal.
-INVENTED: Final = "invented rows"
-_SECONDS = 10.0
-_WAIT = 10.0  # seconds until there must be a free thread
-_AT_ONCE = 2  # rehearsals in one process
 
 
 class SandboxBody(AskBody):

@@ -50,6 +50,14 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LIMITS = ("rows", "groups", "per_group", "joined")
 _MAX_LIMIT = 10**9
 _NUMBERS = ("epsilon", "delta", "rho", "within", "confidence")
+_MAX_TABLES: Final = 500  # cross tables in one document
+_MAX_CELLS: Final = 200_000  # of all cross tables in one document
+_MAX_RANGE_CELLS: Final = 200  # of all ordered columns in one document
+_MAX_CHOICES: Final = 2_000  # tables among which synthetic rows choose
+_MAX_SIZE: Final = 200_000  # cells of a model
+_MAX_COLUMNS = 64
+_DECIMAL = re.compile(r"-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?", re.ASCII)  # as `_asks` writes them
+_TOTALS = ("epsilon", "delta", "rho", "within", "confidence")
 
 
 def _keys(value: object) -> object:
@@ -220,13 +228,6 @@ def digest_of_ask(document: dict[str, Any]) -> str:
     return hashlib.sha256(ask_key(document).encode()).hexdigest()
 
 
-_MAX_TABLES: Final = 500  # cross tables in one document
-_MAX_CELLS: Final = 200_000  # of all cross tables in one document
-_MAX_RANGE_CELLS: Final = 200  # of all ordered columns in one document
-_MAX_CHOICES: Final = 2_000  # tables among which synthetic rows choose
-_MAX_SIZE: Final = 200_000  # cells of a model
-
-
 def range_cells(document: Mapping[str, Any]) -> int:
     """Check what a document asks for, and return how many cells each ordered column in it may have.
 
@@ -310,11 +311,6 @@ def _too_large(sentence: str, fix: str) -> TacitError:
         why="planning takes time, and others wait for the same service",
         fix=fix,
     )
-
-
-_MAX_COLUMNS = 64
-_DECIMAL = re.compile(r"-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?", re.ASCII)  # as `_asks` writes them
-_TOTALS = ("epsilon", "delta", "rho", "within", "confidence")
 
 
 def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:

@@ -41,6 +41,7 @@ _MAX_BYTES: Final = 32 * 1024 * 1024  # of all cards together
 _MAX_FACTS: Final = 8192  # what accounts have and what is stored, of a few words each
 _MAX_HASHES: Final = 65_536
 _MANY = 10**6
+_ANSWERED = "EXISTS (SELECT 1 FROM releases r WHERE r.plan = ? AND r.account = a.name AND r.shown_from <= ?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +351,6 @@ def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> st
     return f"about {number} more {'question' if more == 1 else 'questions'} of this kind"
 
 
-_ANSWERED = "EXISTS (SELECT 1 FROM releases r WHERE r.plan = ? AND r.account = a.name AND r.shown_from <= ?)"
 _FAILED_DAYS = (
     "EXISTS (SELECT 1 FROM queries q JOIN datasets d ON d.name = q.dataset WHERE q.plan = ?"
     " AND q.account = a.name AND q.state = 'failed' AND q.answer_at <= ? AND d.kind = 'stream')"

@@ -35,6 +35,10 @@ _MAY_READ = needs("auditor", "curator", "owner", scope="audit")
 _MAX_ENTRIES = 200  # entries of a page
 _STEP = 2_000  # entries that one request looks at
 _VERIFYING = asyncio.Semaphore(1)  # a check of the whole log is long: one at a time in a process
+_MAX_MEMBERS = 50
+#: The most bytes of a body with a release.
+MAX_RELEASE: Final = 2 * 1024 * 1024
+_UNKNOWN = "the ledger has no entry with this number and this hash"
 
 
 class WitnessBody(Body):
@@ -227,12 +231,6 @@ LEDGER_OPERATIONS = (
         summary="Check the whole ledger, and compare it with a witness",
     ),
 )  # fmt: skip
-
-
-_MAX_MEMBERS = 50
-#: The most bytes of a body with a release.
-MAX_RELEASE: Final = 2 * 1024 * 1024
-_UNKNOWN = "the ledger has no entry with this number and this hash"
 
 
 class CertificateBody(Body):

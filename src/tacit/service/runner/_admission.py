@@ -42,6 +42,7 @@ _MAKES_TEXT: Final = 20.0  # more for one that makes text
 _ROWS: Final = {"Project": 0.3, "Where": 0.3, "PerUnit": 25.0, "JoinUnits": 25.0, "JoinPublic": 25.0}
 _GRAPH: Final = 200.0  # for a question to a graph: degrees, triangles
 _FIT: Final = 300.0  # for what is fitted to the answer: synthetic rows, a regression
+_MAX_LAG: Final = 10_000
 
 
 def work_of(plan: Plan[Any]) -> int:
@@ -207,9 +208,6 @@ def _text_work(op: str) -> float:
     if op.startswith("to_"):
         return _CONVERTS
     return _READS_TEXT if "text" in operator.takes else 0.0
-
-
-_MAX_LAG: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tacit.service._service import OpenDataset, Service
     from tacit.service._settings import ListedSource, ServiceSettings
 
+_ENDINGS: Final = (".parquet", ".csv")
+_TOLD: Final = {"day-missing", "day-outside", "rows-differ", "rows-twice"}  # these name days and columns only
+
 
 def last_arrived_day(service: Service, dataset: OpenDataset) -> str:
     """Return the last day that has arrived, as text; empty for none."""
@@ -68,10 +71,6 @@ def check_arrived(service: Service, open_dataset: OpenDataset, day: str) -> None
         if last_day
         else Say("wait until the curator has taken days in"),
     )
-
-
-_ENDINGS: Final = (".parquet", ".csv")
-_TOLD: Final = {"day-missing", "day-outside", "rows-differ", "rows-twice"}  # these name days and columns only
 
 
 def days_folder(source: ListedSource) -> Path | None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _RUNG = 8  # ticks
 _STEP = 0.2  # seconds; the wall clock may be set while somebody sleeps
+T = TypeVar("T")
+_SLOT = threading.local()
 
 
 class WallClock:
@@ -123,10 +125,6 @@ class Slot:
         """
         t, store = float(tick), math.floor(0.8 * lag - 0.5) + 0.5
         return cls(boundary, (boundary + 0.25) * t, (boundary + store) * t, (boundary + lag) * t)
-
-
-T = TypeVar("T")
-_SLOT = threading.local()
 
 
 @contextmanager

@@ -45,6 +45,7 @@ _DEFAULTS: dict[str, Any] = {
     "adjacency": "add/remove", "version": 1, "bounds": {}, "keys": {}, "types": {}, "never_null": [],
     "limits": None, "record": "words", "budget": {"epsilon": "1", "delta": "0", "rho": None},
 }  # fmt: skip
+_OVERHEAD = 1024  # MiB beyond the limit of DuckDB: Python and its packages, stacks of threads
 
 
 def listed_source(settings: ServiceSettings, name: object) -> ListedSource:
@@ -172,9 +173,6 @@ def _not_there() -> TacitError:
     return TacitError(
         "unknown-table", "the source cannot be read now", fix="ask the operator whether it is there"
     )
-
-
-_OVERHEAD = 1024  # MiB beyond the limit of DuckDB: Python and its packages, stacks of threads
 
 
 @dataclass(frozen=True, slots=True)

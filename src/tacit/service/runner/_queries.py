@@ -64,6 +64,11 @@ _SPENT = TacitError(
     why="a second draw would be a second answer for one charge, so it is never drawn again",
     fix=Say("ask again, which is charged again; the curator can give you a larger allotment"),
 )
+_MAX_WAITING = 200  # of one person and dataset
+_PAGE = 50
+_CURSOR = re.compile(r"([qr]_[a-z2-7]{16})?", re.ASCII)
+_LONGEST = 300.0  # seconds of one stream of events
+_MAX_STREAMS = 20  # of one person in one process
 
 
 def shown_state(row: ServiceRow) -> str:
@@ -296,7 +301,6 @@ def _check_level(level: Account, plan: Plan[Any]) -> None:
 
 #: Who may ask questions of a dataset.
 MAY_ASK = needs("analyst", on="dataset", scope="ask")
-_MAX_WAITING = 200  # of one person and dataset
 
 
 _RETRY_KEY = Matching(
@@ -460,10 +464,6 @@ def _kept_elsewhere(
 
 
 _MAY_READ = needs("analyst", "curator", "auditor")
-_PAGE = 50
-_CURSOR = re.compile(r"([qr]_[a-z2-7]{16})?", re.ASCII)
-_LONGEST = 300.0  # seconds of one stream of events
-_MAX_STREAMS = 20  # of one person in one process
 #: What a page of each table needs; the document of a release is long, and a question may be.
 _LISTED = {
     "queries": "id, dataset, person, account, plan, purpose, state, created, answer_at, release, position,"

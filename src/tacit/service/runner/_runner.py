@@ -42,6 +42,12 @@ _ASK: Final = 0.5  # seconds between two attempts, and between two looks whether
 _GONE: Final = 10
 #: Seconds that a runner waits after another one, which may notice only then that it has lost the lock.
 GRACE: Final = 15.0
+_LOG = logging.getLogger("tacit.service.runner")
+_POLL = 0.05  # seconds between two looks for jobs
+_SEEN = 2.0  # seconds between two signs of life
+_CANCEL = "UPDATE queries SET state = 'cancelled' WHERE id = ? AND state = 'waiting'"
+_IDLE = 600.0  # seconds after which the process of a policy that nobody uses ends
+_UNKNOWN = {"code": "bad-parameter", "what": "the runner does not know this job", "why": "", "fix": ""}
 
 
 class _Held(Protocol):
@@ -167,17 +173,12 @@ def only_runner(settings: ServiceSettings, stop: threading.Event) -> Iterator[_H
             lock.close()
 
 
-_LOG = logging.getLogger("tacit.service.runner")
-_POLL = 0.05  # seconds between two looks for jobs
-_SEEN = 2.0  # seconds between two signs of life
 #: Only a query of somebody who may still ask runs.
 _RUN = (
     "UPDATE queries SET state = 'running', admitted = ?, answer_at = ? WHERE id = ? AND state = 'waiting'"
     " AND EXISTS (SELECT 1 FROM grants g JOIN users u ON u.id = g.person WHERE g.person = queries.person"
     " AND g.dataset IN ('', queries.dataset) AND g.role = 'analyst' AND u.disabled = 0)"
 )
-_CANCEL = "UPDATE queries SET state = 'cancelled' WHERE id = ? AND state = 'waiting'"
-_IDLE = 600.0  # seconds after which the process of a policy that nobody uses ends
 
 
 def serve_runner(settings: ServiceSettings, stop: threading.Event | None = None) -> None:
@@ -581,4 +582,3 @@ _CHANGED = {
     "why": "",
     "fix": "open the page again, look at what has changed, and try again",
 }
-_UNKNOWN = {"code": "bad-parameter", "what": "the runner does not know this job", "why": "", "fix": ""}

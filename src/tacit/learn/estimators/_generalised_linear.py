@@ -292,7 +292,7 @@ class GradientDescent:
 
 
 #: With so many whole features, scores stay below 2^53 and are exact in any order.
-_MOST_FEATURES = 2**16
+_MAX_FEATURES = 2**16
 
 
 def read_descent(
@@ -303,7 +303,7 @@ def read_descent(
     Without a learning rate it is 0.03 over the noise of a step (the deviation of each coordinate of the mean
     gradient), from 2 to 16: a public rule, found on digits and breast_cancer.
     """
-    refuse_wide(features, _MOST_FEATURES)
+    refuse_wide(features, _MAX_FEATURES)
     momentum = float(RealNumber(least=0, below=1).read("momentum", estimator.momentum))
     clip = float(rational("clip", estimator.clip))
     steps = count("steps", estimator.steps, zero=False)

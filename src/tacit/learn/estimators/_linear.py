@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 #: The largest norm of scaled features, and the most features.
-MOST_CLIP, MOST_FEATURES = 64, 4096
+MAX_CLIP, MAX_FEATURES = 64, 4096
 #: Weights of squares and of products of two columns: 41^2 <= 2 * 29^2, so that the weighted vector of a row's
 #: products is at most 29 times the square of the row's norm.
 _SQUARE, _PRODUCT = 29, 41
@@ -307,9 +307,9 @@ class LinearRegression(PrivateRegressor):
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[NDArray[np.float64]]:
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         target_bounds = read_target_bounds(self.target_bounds)
-        refuse_wide(self.n_features_in_, MOST_FEATURES)
+        refuse_wide(self.n_features_in_, MAX_FEATURES)
         clip = math.sqrt(self.n_features_in_) if self.clip is None else self.clip
-        clip = float(RealNumber(least=1 / FEATURE_STEPS, most=MOST_CLIP, instead=1).read("clip", clip))
+        clip = float(RealNumber(least=1 / FEATURE_STEPS, most=MAX_CLIP, instead=1).read("clip", clip))
         grid = MomentGrid(self.n_features_in_, bool(self.fit_intercept), clip, data.per_unit)
         sigma = math.ceil(share_of_noise(noise, 1, grid.sensitivity))
         penalty = self._penalty()

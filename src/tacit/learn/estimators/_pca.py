@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 #: Whole weights of squares and of products: 41^2 <= 2 * 29^2, so one row moves all by at most 29 |row|^2.
 SQUARES, PRODUCTS = 29, 41
 _MEANS = Fraction(1, 10)  # the share of the means
-_MOST = 2_000  # features
-_MOST_CLIPPED = 4.0  # clipping to the radius is made good up to this factor
+_MAX_FEATURES = 2_000  # features
+_MAX_CORRECTION = 4.0  # clipping to the radius is made good up to this factor
 _BLOCK = 2**20  # rows whose products are added in floats: below 2^53, so exactly
 MOVED_PRODUCTS = SQUARES * RADIUS**2
 
@@ -62,7 +62,7 @@ def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _clipped_away(moments: Any, deviation: float, explained: float) -> float:
     """Return by what factor clipping to the radius shrank the variance that is seen, as far as it is sure."""
-    return min(max(1.0, least_variance(moments, deviation) / max(1e-9, explained)), _MOST_CLIPPED)
+    return min(max(1.0, least_variance(moments, deviation) / max(1e-9, explained)), _MAX_CORRECTION)
 
 
 @np.errstate(divide="ignore")
@@ -83,7 +83,7 @@ def component_steps(
     products then move by at most 29 RADIUS^2.
     """
     features = len(grid.low)
-    refuse_wide(features, _MOST)
+    refuse_wide(features, _MAX_FEATURES)
     k = Integer(1, features, instead=features).read(
         "n_components", features if components is None else components
     )

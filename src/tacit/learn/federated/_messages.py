@@ -28,8 +28,8 @@ _MAGIC = b"tacit/federated/1\n"
 _LENGTH = struct.Struct("<I")
 _TYPES = frozenset({"f8", "i8", "u8"})
 MOST_BYTES = 2**30  # no message is longer
-_MOST_HEAD = 2**20
-_MOST_ARRAYS = 8
+_MAX_HEAD = 2**20
+_MAX_ARRAYS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def unpack(data: bytes) -> Message:
     if len(data) < start:
         _bad("it is cut off")
     [length] = _LENGTH.unpack_from(data, len(_MAGIC))
-    if length > _MOST_HEAD or len(data) < start + length:
+    if length > _MAX_HEAD or len(data) < start + length:
         _bad("it is cut off")
     try:
         head = json.loads(data[start : start + length], parse_constant=_bad)
@@ -117,7 +117,7 @@ def unpack(data: bytes) -> Message:
 
 def _arrays(headers: object, data: bytes, at: int) -> dict[str, NDArray[Any]]:
     """Read the arrays that the head lists; together they fill the rest of the message exactly."""
-    if not isinstance(headers, list) or len(headers) > _MOST_ARRAYS:
+    if not isinstance(headers, list) or len(headers) > _MAX_ARRAYS:
         _bad("its arrays are not listed")
     arrays: dict[str, NDArray[Any]] = {}
     for header in headers:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tacit.learn.federated._gradients import GradientModel
 
 _SCHEMA = "tacit/study/1"
-_MOST_ROUNDS = 100_000
-_MOST_HOSPITALS = 50  # every pair exchanges keys in every round
-_LEAST_SHARE = 20  # grid steps: below it, shares of noise would not add up to Gaussian noise
+_MAX_ROUNDS = 100_000
+_MAX_HOSPITALS = 50  # every pair exchanges keys in every round
+_MIN_SHARE = 20  # grid steps: below it, shares of noise would not add up to Gaussian noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Study:
             f"the coordinator; each sum then holds at least {self.shares} hidden shares of the noise"
         )
         return SharedSteps(
-            sigma=max(share, _LEAST_SHARE), sensitivity=CLIP_STEPS, rate=rate, steps=1,
+            sigma=max(share, _MIN_SHARE), sensitivity=CLIP_STEPS, rate=rate, steps=1,
             shares=self.shares if honest is None else honest, dimension=model.dimension, assumes=assumes,
         )  # fmt: skip
 
@@ -258,7 +258,7 @@ def study(
         )  # fmt: skip
     if epsilon is None and sigma is None:
         raise bad_parameter("epsilon", "given, or sigma", None, fix=Set(epsilon=1))
-    Integer(1, _MOST_ROUNDS, instead=100).read("rounds", rounds)
+    Integer(1, _MAX_ROUNDS, instead=100).read("rounds", rounds)
     shared = noise == "shared"
     facts = Study(
         name, model, dict(hospitals), int(rounds), rational("clip", clip),
@@ -294,8 +294,8 @@ _PARTICIPANT = Instance(Participant, '{"north": Participant(size=200)}', "a Part
 def _check_names(name: object, hospitals: Mapping[str, Participant], noise: object) -> None:
     _check_name("name", name)
     Choice(("own", "shared")).read("noise", noise)
-    if not 1 <= len(hospitals) <= _MOST_HOSPITALS:
-        raise bad_parameter("hospitals", f"1 to {_MOST_HOSPITALS} hospitals", len(hospitals))
+    if not 1 <= len(hospitals) <= _MAX_HOSPITALS:
+        raise bad_parameter("hospitals", f"1 to {_MAX_HOSPITALS} hospitals", len(hospitals))
     for hospital, participant in hospitals.items():
         _check_name("the name of a hospital", hospital)
         _PARTICIPANT.read("hospitals", participant)

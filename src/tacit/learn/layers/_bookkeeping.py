@@ -106,8 +106,8 @@ class MatrixJob:
         return squared_norms(self.kept)
 
     def _instantiated(self) -> Tensor:
-        first, second = (self.left, self.right) if self.transposed else (self.right, self.left)
-        return torch.bmm(first.float().mT, second.float())
+        output_side, input_side = (self.left, self.right) if self.transposed else (self.right, self.left)
+        return torch.bmm(output_side.float().mT, input_side.float())
 
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum as one product; the smaller operand takes the factors."""
@@ -118,8 +118,8 @@ class MatrixJob:
             left = scaled(left, factors)
         else:
             right = scaled(right, factors)
-        first, second = (left, right) if self.transposed else (right, left)
-        product = wide_product(first.flatten(0, 1).mT, second.flatten(0, 1))
+        output_side, input_side = (left, right) if self.transposed else (right, left)
+        product = wide_product(output_side.flatten(0, 1).mT, input_side.flatten(0, 1))
         return product.reshape(self.shape)
 
     def gradients(self) -> Tensor:
@@ -128,13 +128,13 @@ class MatrixJob:
         return values.reshape(-1, *self.shape)
 
 
-def wide_product(first: Tensor, second: Tensor) -> Tensor:
+def wide_product(rows: Tensor, columns: Tensor) -> Tensor:
     """Return a matrix product whose sums and result are float32, whatever the precision of its operands."""
-    if first.dtype == torch.float32:
-        return first @ second
-    if first.is_cuda:
-        return torch.mm(first, second, out_dtype=torch.float32)
-    return first.float() @ second.float()
+    if rows.dtype == torch.float32:
+        return rows @ columns
+    if rows.is_cuda:
+        return torch.mm(rows, columns, out_dtype=torch.float32)
+    return rows.float() @ columns.float()
 
 
 def gram_squares(left: Tensor, right: Tensor) -> Tensor:
@@ -161,17 +161,17 @@ def joined(pieces: Sequence[Tensor]) -> Tensor:
 
 
 def _gram_piece(left: Tensor, right: Tensor) -> Tensor:
-    first, second = (torch.bmm(one, one.mT) for one in (left.float(), right.float()))
-    largest = [one.diagonal(dim1=1, dim2=2).amax(1) for one in (first, second)]
-    product = first * second
+    left_gram, right_gram = (torch.bmm(one, one.mT) for one in (left.float(), right.float()))
+    largest = [one.diagonal(dim1=1, dim2=2).amax(1) for one in (left_gram, right_gram)]
+    product = left_gram * right_gram
     lengths = product.diagonal(dim1=1, dim2=2).clamp_min(0).sqrt().sum(1)
-    found = torch.maximum(product.sum((1, 2)), CANCELLED * lengths.square())
-    return unless_extreme(found, torch.maximum(*largest))
+    squares = torch.maximum(product.sum((1, 2)), CANCELLED * lengths.square())
+    return unless_extreme(squares, torch.maximum(*largest))
 
 
-def safe_product(first: Tensor, second: Tensor) -> Tensor:
+def safe_product(factor: Tensor, other: Tensor) -> Tensor:
     """Return the product of squared lengths; infinity where one is so large that the other may be lost."""
-    return unless_extreme(first * second, torch.maximum(first, second))
+    return unless_extreme(factor * other, torch.maximum(factor, other))
 
 
 @dataclass
@@ -271,8 +271,8 @@ class TiedJob:
         index = self.lookup.index.unsqueeze(1).expand(-1, right.shape[1], -1)
         meeting = torch.gather(right, 2, index).float()
         inner = (torch.bmm(left.float(), self.lookup.right.float().mT) * meeting).sum((1, 2))
-        apart = self.lookup.squares() + gram_squares(left, right)
-        return torch.maximum(apart + 2 * inner, CANCELLED * apart)
+        separate = self.lookup.squares() + gram_squares(left, right)
+        return torch.maximum(separate + 2 * inner, CANCELLED * separate)
 
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum."""
@@ -314,8 +314,8 @@ def operands_of(job: object) -> list[Tensor]:
         return [job]
     if isinstance(job, list | tuple):
         return [tensor for one in job for tensor in operands_of(one)]
-    held = {name: value for name, value in getattr(job, "__dict__", {}).items() if name != "weight"}
-    return [tensor for value in held.values() for tensor in operands_of(value)]
+    operands = {name: value for name, value in getattr(job, "__dict__", {}).items() if name != "weight"}
+    return [tensor for value in operands.values() for tensor in operands_of(value)]
 
 
 def _joined_matrices(jobs: Sequence[MatrixJob]) -> MatrixJob | None:
@@ -463,17 +463,17 @@ class LayerBook:
     @torch.no_grad()
     def totals(self, factors: Tensor) -> list[Tensor]:
         """Return the weighted sums in the order of the parameters; an unused parameter has zeros."""
-        found = []
+        totals = []
         for number, parameter in enumerate(self.parameters):
             job = self._final[number]
             shape = parameter.shape
-            found.append(
+            totals.append(
                 torch.zeros(shape, device=parameter.device)
                 if job is None
                 else job.total(factors).reshape(shape)
             )
             self._final[number] = None
-        return found
+        return totals
 
     def operands(self) -> list[Tensor]:
         """Return the tensors from which the weighted sums are formed, each with one part for each unit."""

@@ -63,8 +63,8 @@ class ClippedStep:
             losses = self.losses(outputs, *targets)
             total = (losses.float() * weights).sum()
             book.in_backward = True
-            found = gradients(total, parameters)
-        unknown = [name for name, value in zip(self.names, found, strict=True) if value is not None]
+            signals = gradients(total, parameters)
+        unknown = [name for name, value in zip(self.names, signals, strict=True) if value is not None]
         if unknown:
             raise unknown_use(unknown)
         return book
@@ -137,10 +137,10 @@ def clip_factors(norms: Tensor, clip: Tensor, *, automatic: bool) -> Tensor:
 
 def unknown_use(names: Sequence[str]) -> UnknownUseError:
     """Return the refusal of parameters that are used in an unknown way."""
-    shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
+    listing = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
     return UnknownUseError(
         "not-allowed",
-        f"the model uses {shown} in a way for which Tacit has no fast rule",
+        f"the model uses {listing} in a way for which Tacit has no fast rule",
         why="the gradients of single examples could not be separated",
         fix=Say("the exact method, which is slower, or layers of torch.nn in its place"),
     )
@@ -150,9 +150,9 @@ def unknown_use(names: Sequence[str]) -> UnknownUseError:
 def exchanged(model: nn.Module, names: Sequence[str], values: Sequence[Tensor]) -> Iterator[None]:
     """Let the model use other tensors in place of its parameters, wherever a parameter is shared."""
     by_identity = {}
-    found = dict(model.named_parameters())
+    current = dict(model.named_parameters())
     for name, value in zip(names, values, strict=True):
-        by_identity[id(found[name])] = value
+        by_identity[id(current[name])] = value
     places = [
         (module, name, value)
         for module in model.modules()
@@ -190,9 +190,9 @@ def traced_step(
     def flat(
         parameters: list[Tensor], inputs: Tensors, targets: Tensors, weights: Tensor, clip: Tensor
     ) -> tuple[list[Tensor], Tensor]:
-        held = [value.detach().requires_grad_() for value in parameters]
-        with exchanged(step.model, step.names, held), torch.enable_grad():
-            return step.run(held, inputs, targets, weights, clip, layouts)
+        leaves = [value.detach().requires_grad_() for value in parameters]
+        with exchanged(step.model, step.names, leaves), torch.enable_grad():
+            return step.run(leaves, inputs, targets, weights, clip, layouts)
 
     values = [value.detach() for value in parameters]
     return make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(
@@ -228,8 +228,8 @@ class CompiledStep:
     def __call__(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
         """Run the step on another batch of the same shape."""
         if self._replay is not None:
-            for held, value in zip(self._held, (*inputs, *targets, weights), strict=True):
-                held.copy_(value)
+            for buffer, value in zip(self._held, (*inputs, *targets, weights), strict=True):
+                buffer.copy_(value)
             self._replay.replay()
             sums, norms = self._results
             return sums, norms

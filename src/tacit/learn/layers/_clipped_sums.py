@@ -116,14 +116,14 @@ def unit_gradients(
     except (RuntimeError, ValueError, NotImplementedError, TypeError):
         if together:
             raise
-    found = [  # of fresh copies: kernels may round by where in memory an example lies
+    by_unit = [  # of fresh copies: kernels may round by where in memory an example lies
         _gradient_alone(
             step, parameters, tuple(v[i].clone() for v in inputs), tuple(v[i].clone() for v in targets),
             weights[i].clone(),
         )
         for i in range(units)
     ]  # fmt: skip
-    return [torch.stack(values) for values in zip(*found, strict=True)]
+    return [torch.stack(values) for values in zip(*by_unit, strict=True)]
 
 
 @torch.enable_grad()
@@ -135,8 +135,8 @@ def _gradient_alone(
         with torch.autocast(weights.device.type, dtype=torch.bfloat16, enabled=step.precision == "bfloat16"):
             outputs = step.model(*inputs)
         total = (step.losses(outputs, *targets).float() * weights).sum()
-    found = gradients(total, parameters)
-    return [torch.zeros_like(p) if g is None else g for g, p in zip(found, parameters, strict=True)]
+    own_gradients = gradients(total, parameters)
+    return [torch.zeros_like(p) if g is None else g for g, p in zip(own_gradients, parameters, strict=True)]
 
 
 def _unit_loss(step: ClippedStep) -> Callable[..., Any]:
@@ -164,10 +164,10 @@ def exact_sums(
 ) -> tuple[list[Tensor], Tensor]:
     """Return clipped sums and norms by the definition; a unit whose gradient is not finite adds zero."""
     with computing(step.precision, parameters[0].device):
-        found = unit_gradients(step, parameters, inputs, targets, weights, together=together)
-        norms = torch.stack([v.reshape(len(v), -1).float().square().sum(1) for v in found]).sum(0).sqrt()
+        by_unit = unit_gradients(step, parameters, inputs, targets, weights, together=together)
+        norms = torch.stack([v.reshape(len(v), -1).float().square().sum(1) for v in by_unit]).sum(0).sqrt()
         factors = clip_factors(norms, clip / (1 + norm_margin(step.precision)), automatic=step.automatic)
-        sums = [_weighted(values.float(), factors, norms.isfinite()) for values in found]
+        sums = [_weighted(values.float(), factors, norms.isfinite()) for values in by_unit]
     return sums, norms
 
 
@@ -180,7 +180,7 @@ def _weighted(values: Tensor, factors: Tensor, finite: Tensor) -> Tensor:
 #: How sums are formed: ``book-keeping`` (fast), ``exact`` (by the definition) or whichever fits (``auto``).
 SumMethod: TypeAlias = Literal["auto", "book-keeping", "exact"]
 #: How often a step is repeated without units whose gradients are not finite, before it goes the exact way.
-MOST_REPEATS: Final = 2
+MAX_REPEATS: Final = 2
 
 
 class ClippedSums:
@@ -238,19 +238,19 @@ class ClippedSums:
         RealNumber(instead=1.0).read("clip", clip)
         Integer(1, instead=1).read("per_unit", per_unit)
         refuse_mixers(model)
-        named = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
-        if not named:
+        trained = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
+        if not trained:
             raise bad_parameter(
                 "model", "a module with parameters that require gradients", type(model).__name__
             )
-        self.parameters: Final = [value for _, value in named]
+        self.parameters: Final = [value for _, value in trained]
         self.method: str = method
         self.reason = ""
         self._may_be_exact = method != "book-keeping"
         self.step = ClippedStep(
             model=model,
             losses=example_losses(loss),
-            names=tuple(name for name, _ in named),
+            names=tuple(name for name, _ in trained),
             per_unit=per_unit,
             precision=read_precision(precision),
             automatic=automatic,
@@ -340,11 +340,11 @@ class ClippedSums:
     def _try_together(self, inputs: Tensors, targets: Tensors) -> bool:
         """Say whether `vmap` computes this model: settled on invented examples, and then for all units."""
         size = 2 * self.step.per_unit
-        given = invented(inputs, size), invented(targets, size, 1, targets=True, labels=self.step.labels)
+        examples = invented(inputs, size), invented(targets, size, 1, targets=True, labels=self.step.labels)
         weights = torch.ones(size, device=self.parameters[0].device)
         try:
             with fixed_chance(weights.device):
-                unit_gradients(self.step, self.parameters, *given, weights, together=True)
+                unit_gradients(self.step, self.parameters, *examples, weights, together=True)
         except torch.OutOfMemoryError:
             raise
         except Exception:  # noqa: BLE001 - whatever a model raises where `vmap` does not know it
@@ -412,23 +412,23 @@ class ClippedSums:
         A factor of zero does not remove such a unit, because zero times infinity is not a number. So a copy
         of a sound unit with weight zero takes its place.
         """
-        shown = torch.where(norms.isfinite(), norms, torch.inf)
+        reported = torch.where(norms.isfinite(), norms, torch.inf)
         sound = norms.isfinite()
-        for _ in range(MOST_REPEATS):
+        for _ in range(MAX_REPEATS):
             if not bool(sound.any()):
-                return [torch.zeros_like(p, dtype=torch.float32) for p in self.parameters], shown
+                return [torch.zeros_like(p, dtype=torch.float32) for p in self.parameters], reported
             per_unit = self.step.per_unit
             index = torch.where(sound, torch.arange(len(sound), device=sound.device), sound.int().argmax())
             rows = (index.unsqueeze(1) * per_unit + torch.arange(per_unit, device=sound.device)).flatten()
-            kept = weights * sound.repeat_interleave(per_unit)
+            sound_weights = weights * sound.repeat_interleave(per_unit)
             replaced = (tuple(v[rows] for v in inputs), tuple(v[rows] for v in targets))
-            sums, again = self._run(*replaced, kept, layouts)
+            sums, again = self._run(*replaced, sound_weights, layouts)
             if bool(again.isfinite().all()):
-                return sums, shown
+                return sums, reported
             sound = sound & again.isfinite()
-        kept = weights * sound.repeat_interleave(self.step.per_unit)
-        sums, _ = exact_sums(self.step, self.parameters, inputs, targets, kept, self.clip)
-        return sums, shown
+        sound_weights = weights * sound.repeat_interleave(self.step.per_unit)
+        sums, _ = exact_sums(self.step, self.parameters, inputs, targets, sound_weights, self.clip)
+        return sums, reported
 
 
 def refuse_mixers(model: nn.Module) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _FORWARD: Final = False  # and not transposed
 #: Gradients of units are kept for the sum when they have at most this many elements together.
-MOST_KEPT: Final = 2**24
+MAX_KEPT: Final = 2**24
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class ConvolutionShape:
     def backward(self, grad: Tensor, x: Tensor, weight: Tensor, *, of_input: bool) -> Tensor:
         """Return the gradient of the input, or of the weight summed over the batch."""
         zeros = [0] * len(self.stride)
-        found = torch.ops.aten.convolution_backward(
+        gradients = torch.ops.aten.convolution_backward(
             grad, x, weight, None, self.stride, self.padding, self.dilation, _FORWARD, zeros, self.groups,
             [of_input, not of_input, False],
         )  # fmt: skip
-        return found[0] if of_input else found[1]  # type: ignore[no-any-return]
+        return gradients[0] if of_input else gradients[1]  # type: ignore[no-any-return]
 
     def patches(self, x: Tensor, weight: torch.Size) -> Tensor:
         """Return what each output position sees: (examples, groups, channels x taps, positions)."""
@@ -99,17 +99,17 @@ class ConvolutionJob:
         x = functional.pad(self.x, padding).float()
         outer = self.grad.float()
         axes = tuple(range(2, x.dim()))
-        found = []
+        taps = []
         for tap in itertools.product(*(range(side) for side in sides)):
             view = x
-            for axis, place in enumerate(tap):
-                start, length = place * steps.dilation[axis], outer.shape[2 + axis]
+            for axis, offset in enumerate(tap):
+                start, length = offset * steps.dilation[axis], outer.shape[2 + axis]
                 end = start + (length - 1) * steps.stride[axis] + 1
                 view = view.narrow(2 + axis, start, end - start)
                 if steps.stride[axis] > 1:
                     view = view[(slice(None),) * (2 + axis) + (slice(None, None, steps.stride[axis]),)]
-            found.append((view * outer).sum(axes))
-        values = torch.stack(found, -1)
+            taps.append((view * outer).sum(axes))
+        values = torch.stack(taps, -1)
         return values.reshape(self.units, -1, *self.weight.shape).sum(1)
 
     def squares(self) -> Tensor:
@@ -126,10 +126,10 @@ class ConvolutionJob:
         positions = self.grad[0, 0].numel() * per_unit
         outputs, inputs = self.grad.shape[1] // self.steps.groups, self.weight[0].numel()
         use_gram = positions * (inputs + outputs) <= inputs * outputs and self.steps.groups == 1
-        small = self.weight.numel() * self.units <= MOST_KEPT
+        small = self.weight.numel() * self.units <= MAX_KEPT
         keep = not use_gram and (small or self.weight.numel() <= self.grad[0].numel() * per_unit)
         step = max(1, MOST_ELEMENTS // (positions * inputs * self.steps.groups))
-        norms, found = [], []
+        norms, pieces = [], []
         for start in range(0, self.units, step):
             left, right = self._operands(start, min(start + step, self.units))
             if use_gram:
@@ -138,9 +138,9 @@ class ConvolutionJob:
             gradients = torch.matmul(right, left.mT).flatten(1)
             norms.append(squared_norms(gradients))
             if keep:
-                found.append(gradients)
+                pieces.append(gradients)
         if keep:
-            self.kept = joined(found).reshape(-1, *self.weight.shape)
+            self.kept = joined(pieces).reshape(-1, *self.weight.shape)
             self.x = self.grad = self.x.new_empty(0)
         return joined(norms)
 
@@ -260,10 +260,10 @@ def _padded(
         return x, (0,) * dims
     if padding != "same":
         return x, each_axis(padding, dims)
-    wanted = [step * (side - 1) for step, side in zip(dilation, weight.shape[2:], strict=True)]
-    if all(total % 2 == 0 for total in wanted):
-        return x, tuple(total // 2 for total in wanted)
-    sides = [part for total in reversed(wanted) for part in (total // 2, total - total // 2)]
+    reach = [step * (side - 1) for step, side in zip(dilation, weight.shape[2:], strict=True)]
+    if all(total % 2 == 0 for total in reach):
+        return x, tuple(total // 2 for total in reach)
+    sides = [part for total in reversed(reach) for part in (total // 2, total - total // 2)]
     return functional.pad(x, sides), (0,) * dims
 
 

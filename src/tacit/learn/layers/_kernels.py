@@ -92,7 +92,7 @@ def without_autocast(value: Tensor) -> AbstractContextManager[Any]:
 #: About how many programs keep a device busy.
 BUSY: Final = 528
 #: The largest image whose norms come from inner products of its positions.
-MOST_POSITIONS: Final = 64
+MAX_POSITIONS: Final = 64
 #: Below so many channels, taps and channels together are the lines of a gradient.
 FEW_CHANNELS: Final = 16
 #: The share of a kernel's blocks that a gradient must fill.
@@ -136,13 +136,13 @@ def _kind() -> Any:
     return tl.float32 if os.environ.get("TRITON_INTERPRET") == "1" else tl.bfloat16
 
 
-def unless_extreme(found: Tensor, largest: Tensor) -> Tensor:
+def unless_extreme(squares: Tensor, largest: Tensor) -> Tensor:
     """Return squared norms; infinity where the largest squared length of an operand is extreme.
 
     The square of a number below 1e-23 is zero in single precision. Beside an operand of length 1e19 the
     product would be long, and appear to be zero.
     """
-    return torch.where(largest <= EXTREME, found, torch.inf)
+    return torch.where(largest <= EXTREME, squares, torch.inf)
 
 
 # Gram matrices
@@ -169,8 +169,8 @@ def _gram_squares(left: Tensor, right: Tensor) -> Tensor:
         left, right, squares, lengths, extremes, rows, inputs, right.shape[2], tiles,
         BLOCK=block, DEPTH=64, KIND=_kind(), num_warps=8 if block == 128 else 4, num_stages=3,
     )  # fmt: skip
-    found = torch.maximum(squares.sum(1), CANCELLED * lengths.sum(1).square())
-    return unless_extreme(found, extremes.amax(1))
+    bounded = torch.maximum(squares.sum(1), CANCELLED * lengths.sum(1).square())
+    return unless_extreme(bounded, extremes.amax(1))
 
 
 @_gram_squares.register_fake
@@ -201,7 +201,7 @@ class RoundedConvolution:
         positions, taps = self.grad[0, 0].numel(), self.kernel[0] * self.kernel[1]
         channels, filters = self.x.shape[1], self.grad.shape[1]
         inner = positions * (channels * taps + filters)
-        self.few = positions <= MOST_POSITIONS and self.units == len(self.x) and inner < job.weight.numel()
+        self.few = positions <= MAX_POSITIONS and self.units == len(self.x) and inner < job.weight.numel()
 
     def squares(self) -> Tensor:
         """Return the squared norms."""
@@ -213,8 +213,8 @@ class RoundedConvolution:
         """Return the weighted sum."""
         factors = factors.repeat_interleave(self.x.shape[0] // self.units)
         if self.few or not _fills_blocks(self.x.shape[1], self.grad.shape[1]):  # the library is faster
-            wide = factors[:, None, None, None]
-            grad = torch.where(wide > 0, self.grad * wide, 0.0)
+            expanded = factors[:, None, None, None]
+            grad = torch.where(expanded > 0, self.grad * expanded, 0.0)
             return _library_total(self.x, grad, self.kernel, self.steps)  # type: ignore[no-any-return]
         return _convolution_total(self.x, self.grad, factors, self.kernel, self.steps)  # type: ignore[no-any-return]
 
@@ -265,8 +265,8 @@ def _line_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int], 
 
 def _fills_blocks(channels: int, filters: int) -> bool:
     """Say whether a gradient fills the blocks of the kernels, or whether most of their work would be lost."""
-    wide, tall = _side(channels), _side(filters)
-    room = -(-channels // wide) * wide * -(-filters // tall) * tall
+    width, height = _side(channels), _side(filters)
+    room = -(-channels // width) * width * -(-filters // height) * height
     return channels * filters >= FULL * room
 
 
@@ -276,7 +276,7 @@ def _position_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list[in
 
     x, grad = (value.contiguous(memory_format=torch.channels_last) for value in (x, grad))
     squares, lengths, extremes = (torch.empty(len(x), device=x.device, dtype=torch.float32) for _ in range(3))
-    block = next(side for side in (16, 32, MOST_POSITIONS) if grad[0, 0].numel() <= side)
+    block = next(side for side in (16, 32, MAX_POSITIONS) if grad[0, 0].numel() <= side)
     kernels.position_norms[len(x),](
         x, grad, squares, lengths, extremes, *x.shape[2:], *grad.shape[2:], x.shape[1], grad.shape[1], *steps,
         ROWS=kernel[0], COLUMNS=kernel[1], BLOCK=block, DEPTH=64, KIND=_kind(), num_warps=4, num_stages=3,
@@ -316,11 +316,11 @@ def _library_total(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int])
     A compiler would form the wide input in the forward pass, and keep it until here.
     """
     weight = grad.new_empty(grad.shape[1], x.shape[1], *kernel)
-    found = torch.ops.aten.convolution_backward(
+    gradients = torch.ops.aten.convolution_backward(
         grad, x.float(), weight, None, steps[:2], steps[2:4], steps[4:], False, [0, 0], 1,  # noqa: FBT003
         [False, True, False],
     )  # fmt: skip
-    return found[1].contiguous()  # type: ignore[no-any-return]
+    return gradients[1].contiguous()  # type: ignore[no-any-return]
 
 
 @_library_total.register_fake
@@ -338,15 +338,15 @@ class _Blocks:
 
     def __init__(self, x: Tensor, grad: Tensor, kernel: list[int]) -> None:
         channels, filters = x.shape[1], grad.shape[1]
-        wide, tall = _side(channels), _side(filters)
-        taps = 3 if kernel[1] % 3 == 0 and wide * tall <= 64 * 64 else 1
+        width, height = _side(channels), _side(filters)
+        taps = 3 if kernel[1] % 3 == 0 and width * height <= 64 * 64 else 1
         self.groups = kernel[0] * kernel[1] // taps
-        channel_blocks = -(-channels // wide)
-        self.count = channel_blocks * -(-filters // tall)
+        channel_blocks = -(-channels // width)
+        self.count = channel_blocks * -(-filters // height)
         self.shapes = [*x.shape[2:], *grad.shape[2:], channels, filters, channel_blocks]
         self.options: dict[str, Any] = {
-            "COLUMNS": kernel[1], "TAPS": taps, "BLOCK": 64, "FILTERS": tall, "CHANNELS": wide,
-            "KIND": _kind(), "num_warps": 8 if wide * tall > 64 * 64 else 4, "num_stages": 3,
+            "COLUMNS": kernel[1], "TAPS": taps, "BLOCK": 64, "FILTERS": height, "CHANNELS": width,
+            "KIND": _kind(), "num_warps": 8 if width * height > 64 * 64 else 4, "num_stages": 3,
         }  # fmt: skip
 
 

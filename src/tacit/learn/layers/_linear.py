@@ -106,9 +106,9 @@ def linear_part(
 
     With `rows`, only these rows of the matrix and of the bias act.
     """
-    found = use_linear(book, x, weight, bias, rows=rows)
-    if found is not NotImplemented:
-        return found  # type: ignore[no-any-return]
+    output = use_linear(book, x, weight, bias, rows=rows)
+    if output is not NotImplemented:
+        return output  # type: ignore[no-any-return]
     if rows is not None:
         weight, bias = weight[slice(*rows)], None if bias is None else bias[slice(*rows)]
     return functional.linear(x, weight, bias)
@@ -238,12 +238,12 @@ def _projected(
     if query is key and key is value:
         return list(linear_part(book, query, weight, bias).chunk(3, dim=-1))
     size = query.shape[2]
-    first = linear_part(book, query, weight, bias, rows=(0, size))
+    projected_query = linear_part(book, query, weight, bias, rows=(0, size))
     if key is value:
-        both = linear_part(book, key, weight, bias, rows=(size, 3 * size))
-        return [first, *both.chunk(2, dim=-1)]
+        projected_pair = linear_part(book, key, weight, bias, rows=(size, 3 * size))
+        return [projected_query, *projected_pair.chunk(2, dim=-1)]
     second = linear_part(book, key, weight, bias, rows=(size, 2 * size))
-    return [first, second, linear_part(book, value, weight, bias, rows=(2 * size, 3 * size))]
+    return [projected_query, second, linear_part(book, value, weight, bias, rows=(2 * size, 3 * size))]
 
 
 def _heads(value: Tensor, heads: int) -> Tensor:
@@ -351,7 +351,7 @@ def _unrolled(
     x = x.transpose(0, 1) if batch_first else x
     ends: list[list[Tensor]] = []
     for layer in range(layers):
-        found = []
+        outputs = []
         for way in range(ways):
             number = layer * ways + way
             weights = list(flat[number * size : (number + 1) * size])
@@ -360,9 +360,9 @@ def _unrolled(
             weights += [None] * (5 - len(weights))
             state = [part[number] for part in states]
             out, end = _direction(book, x, state, weights, gates, backwards=way == 1)
-            found.append(out)
+            outputs.append(out)
             ends.append(end)
-        x = torch.cat(found, -1) if ways == 2 else found[0]
+        x = torch.cat(outputs, -1) if ways == 2 else outputs[0]
         if dropout and training and layer + 1 < layers:
             x = functional.dropout(x, dropout)
     x = x.transpose(0, 1) if batch_first else x

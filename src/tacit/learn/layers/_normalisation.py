@@ -188,10 +188,10 @@ def backward_groups(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradient of the input, and those of scale and offset for each example."""
     batch, channels = x.shape[:2]
-    wide = (batch, channels) + (1,) * (x.dim() - 2)
+    broadcast = (batch, channels) + (1,) * (x.dim() - 2)
     size = channels // groups
     mean, rstd = (_by_channel(value, channels) for value in (mean, rstd))
-    normal = (x - mean.reshape(wide)) * rstd.reshape(wide)
+    normal = (x - mean.reshape(broadcast)) * rstd.reshape(broadcast)
     axes = tuple(range(2, x.dim()))
     scale_sums, sums = ((grad * normal).sum(axes), grad.sum(axes)) if axes else (grad * normal, grad)
     gamma = weight if weight is not None else x.new_ones(channels)
@@ -200,8 +200,8 @@ def backward_groups(
         _by_channel((value * gamma).reshape(batch, groups, size).sum(2) / count, channels)
         for value in (sums, scale_sums)
     )
-    steep = (gamma * rstd).reshape(wide)
-    inner = grad * steep - (first * rstd).reshape(wide) - normal * (second * rstd).reshape(wide)
+    steep = (gamma * rstd).reshape(broadcast)
+    inner = grad * steep - (first * rstd).reshape(broadcast) - normal * (second * rstd).reshape(broadcast)
     return inner, scale_sums, sums
 
 
@@ -222,7 +222,7 @@ def normalised_groups(
     PyTorch's own operation on CUDA gives up the layout with channels last.
     """
     batch, channels = x.shape[:2]
-    wide = (batch, channels) + (1,) * (x.dim() - 2)
+    broadcast = (batch, channels) + (1,) * (x.dim() - 2)
     parts = x.reshape(batch, groups, channels // groups, *x.shape[2:])
     variance, mean = torch.var_mean(parts, tuple(range(2, parts.dim())), correction=0)
     rstd = torch.rsqrt(variance + eps)
@@ -230,7 +230,7 @@ def normalised_groups(
     scale = scale if weight is None else scale * weight
     shift = -_by_channel(mean, channels) * scale
     shift = shift if bias is None else shift + bias
-    return x * scale.reshape(wide) + shift.reshape(wide), mean, rstd
+    return x * scale.reshape(broadcast) + shift.reshape(broadcast), mean, rstd
 
 
 def _by_channel(values: Tensor, channels: int) -> Tensor:
@@ -340,9 +340,9 @@ class ChannelScale(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.record = record
-        wide = (-1,) + (1,) * (x.dim() - 2)
-        out = x if weight is None else x * weight.reshape(wide)
-        return out.clone() if bias is None else out + bias.reshape(wide)
+        broadcast = (-1,) + (1,) * (x.dim() - 2)
+        out = x if weight is None else x * weight.reshape(broadcast)
+        return out.clone() if bias is None else out + bias.reshape(broadcast)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -355,11 +355,11 @@ class ChannelScale(torch.autograd.Function):
         return inner, None, None, None, None
 
 
-def batch_norm_refused(what: str) -> TacitError:
+def batch_norm_refused(layer: str) -> TacitError:
     """Return the refusal of a layer that mixes examples."""
     return TacitError(
         "not-allowed",
-        f"the model has {what}, which mixes the examples of a batch",
+        f"the model has {layer}, which mixes the examples of a batch",
         why="clipping a gradient that depends on others does not bound what one person contributes",
         fix=Say("group normalisation in its place, or the same layer in evaluation mode"),
     )

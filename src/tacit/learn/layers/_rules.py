@@ -102,8 +102,8 @@ def use_multiply(book: LayerBook, x: Any, weight: Any) -> Any:
     right = _against(book, x, weight)
     if right is not None:
         return torch.mul(x, right)
-    left = _against(book, weight, x)
-    return NotImplemented if left is None else torch.mul(left, weight)
+    operand = _against(book, weight, x)
+    return NotImplemented if operand is None else torch.mul(operand, weight)
 
 
 def use_add(book: LayerBook, x: Any, weight: Any, *, alpha: float = 1) -> Any:
@@ -111,8 +111,8 @@ def use_add(book: LayerBook, x: Any, weight: Any, *, alpha: float = 1) -> Any:
     right = _against(book, x, weight)
     if right is not None:
         return torch.add(x, right, alpha=alpha)
-    left = _against(book, weight, x)
-    return NotImplemented if left is None else torch.add(left, weight, alpha=alpha)
+    operand = _against(book, weight, x)
+    return NotImplemented if operand is None else torch.add(operand, weight, alpha=alpha)
 
 
 def use_subtract(book: LayerBook, x: Any, weight: Any, *, alpha: float = 1) -> Any:
@@ -120,8 +120,8 @@ def use_subtract(book: LayerBook, x: Any, weight: Any, *, alpha: float = 1) -> A
     right = _against(book, x, weight)
     if right is not None:
         return torch.sub(x, right, alpha=alpha)
-    left = _against(book, weight, x)
-    return NotImplemented if left is None else torch.sub(left, weight, alpha=alpha)
+    operand = _against(book, weight, x)
+    return NotImplemented if operand is None else torch.sub(operand, weight, alpha=alpha)
 
 
 def use_expand(book: LayerBook, x: Tensor, *sizes: Any) -> Any:
@@ -214,9 +214,9 @@ class LayerRules(TorchFunctionMode):
 
         def call(*args: Any, **options: Any) -> Any:
             if rule is not None:
-                found = rule(self.book, *args, **_renamed(options))
-                if found is not NotImplemented:
-                    return found
+                output = rule(self.book, *args, **_renamed(options))
+                if output is not NotImplemented:
+                    return output
             return func(*args, **options)
 
         return call_totally(call, func, args, kwargs or {})

@@ -29,11 +29,11 @@ def outside(index: Tensor, size: int, *, negative: bool = False) -> Tensor:
     return (index < (-size if negative else 0)) | (index >= size)
 
 
-def nan_where(found: Any, strange: Tensor) -> Any:
+def nan_where(output: Any, strange: Tensor) -> Any:
     """Return a result that is not a number, and has no gradient, in some places; whole numbers stay."""
-    if not found.is_floating_point():
-        return found
-    return found * torch.where(strange, torch.nan, 1.0).to(found.dtype)
+    if not output.is_floating_point():
+        return output
+    return output * torch.where(strange, torch.nan, 1.0).to(output.dtype)
 
 
 def _gather(call: Callable[..., Any], input: Tensor, dim: int, index: Tensor, **options: Any) -> Any:  # noqa: A002
@@ -43,8 +43,8 @@ def _gather(call: Callable[..., Any], input: Tensor, dim: int, index: Tensor, **
 
 def _take_along(call: Callable[..., Any], input: Tensor, indices: Tensor, dim: int | None = None) -> Any:  # noqa: A002
     strange = outside(indices, input.numel() if dim is None else input.shape[dim])
-    found = call(input, indices.masked_fill(strange, 0), dim)
-    return nan_where(found, strange)
+    output = call(input, indices.masked_fill(strange, 0), dim)
+    return nan_where(output, strange)
 
 
 def _take(call: Callable[..., Any], input: Tensor, index: Tensor) -> Any:  # noqa: A002
@@ -54,8 +54,8 @@ def _take(call: Callable[..., Any], input: Tensor, index: Tensor) -> Any:  # noq
 
 def _index_select(call: Callable[..., Any], input: Tensor, dim: int, index: Tensor, **options: Any) -> Any:  # noqa: A002
     strange = outside(index, input.shape[dim] if input.dim() else 1)
-    found = call(input, dim, index.masked_fill(strange, 0), **options)
-    return nan_where(found, _along(strange, dim, found.dim()))
+    output = call(input, dim, index.masked_fill(strange, 0), **options)
+    return nan_where(output, _along(strange, dim, output.dim()))
 
 
 def _one_hot(call: Callable[..., Any], tensor: Tensor, num_classes: int = -1) -> Any:
@@ -76,12 +76,14 @@ def _embedding_bag(
 ) -> Any:
     """Add up rows of a table; a bag with a row that the table does not have is not a number."""
     strange = outside(input, weight.shape[0])
-    found = call(input.masked_fill(strange, 0), weight, offsets, *rest, **options)
+    output = call(input.masked_fill(strange, 0), weight, offsets, *rest, **options)
     marks = weight.new_zeros(2, 1)
     marks[1] = 1.0
-    last = options.get("include_last_offset", rest[6] if len(rest) > 6 else False)
-    often = functional.embedding_bag(strange.long(), marks, offsets, mode="sum", include_last_offset=last)
-    return nan_where(found, often > 0)
+    include_last = options.get("include_last_offset", rest[6] if len(rest) > 6 else False)
+    often = functional.embedding_bag(
+        strange.long(), marks, offsets, mode="sum", include_last_offset=include_last
+    )
+    return nan_where(output, often > 0)
 
 
 def _scatter(
@@ -93,14 +95,14 @@ def _scatter(
     **options: Any,
 ) -> Any:
     """Write to places; what has no place makes the first place not a number."""
-    written = options.pop("value", src)
+    source = options.pop("value", src)
     strange = outside(index, input.shape[dim] if input.dim() else 1)
     if not input.is_floating_point():
-        return call(input, dim, index.masked_fill(strange, 0), written, **options)
-    if isinstance(written, Tensor):
-        part = written[tuple(slice(0, n) for n in index.shape)] if written.dim() else written
+        return call(input, dim, index.masked_fill(strange, 0), source, **options)
+    if isinstance(source, Tensor):
+        part = source[tuple(slice(0, n) for n in index.shape)] if source.dim() else source
     else:
-        part = torch.full(index.shape, written, dtype=input.dtype, device=input.device)
+        part = torch.full(index.shape, source, dtype=input.dtype, device=input.device)
     return call(input, dim, index.masked_fill(strange, 0), nan_where(part, strange), **options)
 
 
@@ -131,8 +133,8 @@ def _set(call: Callable[..., Any], input: Tensor, index: Any, value: Any) -> Any
     safe, marks = _safe_index(input, index)
     if marks is None or not input.is_floating_point():
         return call(input, index if marks is None else safe, value)
-    given = torch.as_tensor(value, dtype=input.dtype, device=input.device)
-    return call(input, safe, nan_where(given, marks))
+    tensor = torch.as_tensor(value, dtype=input.dtype, device=input.device)
+    return call(input, safe, nan_where(tensor, marks))
 
 
 def _safe_index(input: Tensor, index: Any) -> tuple[Any, Tensor | None]:  # noqa: A002
@@ -148,10 +150,10 @@ def _safe_index(input: Tensor, index: Any) -> tuple[Any, Tensor | None]:  # noqa
     shape = [2 if axis in axes.values() else size for axis, size in enumerate(input.shape)]
     marks = torch.zeros([1] * input.dim(), dtype=torch.bool, device=input.device)
     safe, marked = list(parts), list(parts)
-    for place, axis in axes.items():
-        strange = outside(parts[place], input.shape[axis], negative=True)
-        safe[place] = parts[place].masked_fill(strange, 0)
-        marked[place] = strange.long()
+    for position, axis in axes.items():
+        strange = outside(parts[position], input.shape[axis], negative=True)
+        safe[position] = parts[position].masked_fill(strange, 0)
+        marked[position] = strange.long()
         two = torch.arange(2, device=input.device) == 1
         marks = marks | two.reshape([2 if other == axis else 1 for other in range(input.dim())])
     return tuple(safe), marks.expand(shape)[tuple(marked)]
@@ -159,25 +161,25 @@ def _safe_index(input: Tensor, index: Any) -> tuple[Any, Tensor | None]:  # noqa
 
 def _axes(input: Tensor, parts: list[Any]) -> dict[int, int]:  # noqa: A002
     """Return the axis of each index that is a tensor of whole numbers; none where a mask makes it unclear."""
-    if not any(isinstance(one, Tensor) and one.dtype in _WHOLE for one in parts):
+    if not any(isinstance(part, Tensor) and part.dtype in _WHOLE for part in parts):
         return {}
-    if any(isinstance(one, list | Tensor) and not _is_whole(one) for one in parts):
+    if any(isinstance(part, list | Tensor) and not _is_whole(part) for part in parts):
         return {}
-    taken = sum(1 for one in parts if one is not None and one is not Ellipsis)
-    found, axis = {}, 0
-    for place, one in enumerate(parts):
-        if one is Ellipsis:
-            axis += input.dim() - taken
-        elif one is not None:
-            if isinstance(one, Tensor):
-                found[place] = axis
+    used = sum(1 for part in parts if part is not None and part is not Ellipsis)
+    axes, axis = {}, 0
+    for position, part in enumerate(parts):
+        if part is Ellipsis:
+            axis += input.dim() - used
+        elif part is not None:
+            if isinstance(part, Tensor):
+                axes[position] = axis
             axis += 1
-    return found
+    return axes
 
 
-def _is_whole(one: Any) -> bool:
+def _is_whole(index: Any) -> bool:
     """Say whether an index is a tensor of whole numbers; masks and lists are something else."""
-    return isinstance(one, Tensor) and one.dtype in _WHOLE
+    return isinstance(index, Tensor) and index.dtype in _WHOLE
 
 
 #: The total form of each look-up: it takes the call and the function's own arguments.
@@ -229,8 +231,8 @@ def call_totally(call: Callable[..., Any], func: Any, args: tuple[Any, ...], opt
 def _embedding(call: Callable[..., Any], input: Tensor, weight: Tensor, *rest: Any, **options: Any) -> Any:  # noqa: A002
     """Look up rows; one that the table does not have is not a number."""
     strange = outside(input, weight.shape[0])
-    found = call(input.masked_fill(strange, 0), weight, *rest, **options)
-    return found.masked_fill(strange.unsqueeze(-1), torch.nan)
+    output = call(input.masked_fill(strange, 0), weight, *rest, **options)
+    return output.masked_fill(strange.unsqueeze(-1), torch.nan)
 
 
 def _class_loss(call: Callable[..., Any], input: Tensor, target: Tensor, *rest: Any, **options: Any) -> Any:  # noqa: A002

@@ -50,22 +50,22 @@ def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False
     [(5, 3), (5,)]
     """
     source = torch.Generator().manual_seed(seed)
-    found = []
+    tensors = []
     for value in values:
         shape = (size, *value.shape[1:])
         if value.is_floating_point():
             draw = torch.rand if targets else torch.randn
-            drawn = draw(shape, generator=source).to(value.dtype)
+            tensor = draw(shape, generator=source).to(value.dtype)
         elif value.dtype == torch.bool:
-            drawn = torch.ones(shape, dtype=torch.bool)
+            tensor = torch.ones(shape, dtype=torch.bool)
         else:
-            drawn = torch.randint(0, 2, shape, generator=source).to(value.dtype)
+            tensor = torch.randint(0, 2, shape, generator=source).to(value.dtype)
             if targets and labels > 2:
-                drawn = _labels(shape, labels, seed).to(value.dtype)
-            elif drawn.dim() > 1:
-                drawn[..., 0] = 1
-        found.append(drawn.to(value.device))
-    return tuple(found)
+                tensor = _labels(shape, labels, seed).to(value.dtype)
+            elif tensor.dim() > 1:
+                tensor[..., 0] = 1
+        tensors.append(tensor.to(value.device))
+    return tuple(tensors)
 
 
 def _targets(step: ClippedStep, values: Tensors, size: int, seed: int) -> Tensors:
@@ -110,7 +110,7 @@ def find_layouts(
     step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors
 ) -> list[BatchLayout]:
     """Return where the examples are in the input of every layer: the axis that grows with their number."""
-    seen: list[list[BatchLayout]] = []
+    layouts: list[list[BatchLayout]] = []
     single = replace(step, per_unit=1, precision="float32")
     for size in TRIAL_SIZES:
         weights = torch.ones(size, device=parameters[0].device)
@@ -118,9 +118,9 @@ def find_layouts(
             book = single.book(
                 parameters, invented(inputs, size), _targets(step, targets, size, 1), weights, None
             )
-        if book.seen in seen:
+        if book.seen in layouts:
             return book.seen
-        seen.append(book.seen)
+        layouts.append(book.seen)
     raise LayoutChangedError(
         "not-allowed",
         "the layout of the examples in the model's layers changes with the size of the batch",
@@ -153,8 +153,8 @@ def check_layers(
     close = torch.allclose(fast, norms, rtol=TRIAL_TOLERANCE, atol=1e-6)
     scale = max(float(norms.max()), 1e-6)
     for values, total in zip(exact, book.totals(factors), strict=True):
-        wanted = torch.tensordot(factors, values, dims=1)
-        close = close and bool((wanted - total).norm() <= TRIAL_TOLERANCE * scale)
+        expected = torch.tensordot(factors, values, dims=1)
+        close = close and bool((expected - total).norm() <= TRIAL_TOLERANCE * scale)
     if not close:
         raise UnknownUseError(
             "not-allowed",
@@ -175,11 +175,11 @@ def gradients_of_units(
 ) -> list[Tensor]:
     """Return the gradients of the first units of one batch, or of all, by a backward pass for each."""
     losses = (step.losses(step.model(*inputs), *targets) * weights).reshape(-1, step.per_unit).sum(1)
-    found = []
+    by_unit = []
     for value in losses[:units]:
         pairs = zip(gradients(value, parameters, again=True), parameters, strict=True)
-        found.append([torch.zeros_like(p) if g is None else g for g, p in pairs])
-    return [torch.stack(values) for values in zip(*found, strict=True)]
+        by_unit.append([torch.zeros_like(p) if g is None else g for g, p in pairs])
+    return [torch.stack(values) for values in zip(*by_unit, strict=True)]
 
 
 def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors) -> None:
@@ -189,28 +189,28 @@ def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensor
     single = replace(step, per_unit=1, precision="float32")
     weights = torch.ones(size, device=device)
     before, versions = _held(step.model)
-    first = invented(inputs, size, 4), _targets(step, targets, size, 5)
+    examples = invented(inputs, size, 4), _targets(step, targets, size, 5)
     others = invented(inputs, size, 6), _targets(step, targets, size, 7)
-    second = tuple(
-        tuple(_exchanged(a, b) for a, b in zip(*p, strict=True)) for p in zip(first, others, strict=True)
+    changed = tuple(
+        tuple(_exchanged(a, b) for a, b in zip(*p, strict=True)) for p in zip(examples, others, strict=True)
     )
     with fixed_chance(device):
-        one = gradients_of_units(single, parameters, *first, weights)
+        gradients_before = gradients_of_units(single, parameters, *examples, weights)
     _check_unchanged(step.model, before, versions)
     with fixed_chance(device):
-        two = gradients_of_units(single, parameters, second[0], second[1], weights)
-    scale = max(float(torch.stack([v[:2].norm() for v in one]).norm()), 1e-12)
-    moved = float(torch.stack([(a[:2] - b[:2]).norm() for a, b in zip(one, two, strict=True)]).norm())
-    if not moved <= 1e-4 * scale:
+        gradients_after = gradients_of_units(single, parameters, changed[0], changed[1], weights)
+    scale = max(float(torch.stack([v[:2].norm() for v in gradients_before]).norm()), 1e-12)
+    distance = float(torch.stack([(a[:2] - b[:2]).norm() for a, b in zip(gradients_before, gradients_after, strict=True)]).norm())
+    if not distance <= 1e-4 * scale:
         raise mixing_refused("the model or the loss mixes the examples of a batch")
 
 
 def _held(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, int]]:
     """Return copies of a model's parameters and buffers, and how often its parameters were written to."""
-    held = {
+    state = {
         name: value.detach().clone() for name, value in (*model.named_parameters(), *model.named_buffers())
     }
-    return held, {name: value._version for name, value in model.named_parameters()}  # noqa: SLF001
+    return state, {name: value._version for name, value in model.named_parameters()}  # noqa: SLF001
 
 
 def _check_unchanged(model: nn.Module, before: dict[str, Tensor], versions: dict[str, int]) -> None:
@@ -233,21 +233,21 @@ def _check_unchanged(model: nn.Module, before: dict[str, Tensor], versions: dict
         raise mixing_refused(f"the model changes {changed[0]} while it runs")
 
 
-def _exchanged(first: Tensor, second: Tensor) -> Tensor:
+def _exchanged(tensor: Tensor, other: Tensor) -> Tensor:
     """Return the first examples with the last one exchanged."""
-    last = second[-1:]
-    if not last.is_floating_point() and torch.equal(last, first[-1:]):
-        last = ~last if last.dtype == torch.bool else (last == 0).to(last.dtype)
-        if last.dtype == torch.bool and last.dim() > 1:
-            last[..., 0] = True  # a mask that hides everything makes attention fail
-    return torch.cat([first[:-1], last])
+    final = other[-1:]
+    if not final.is_floating_point() and torch.equal(final, tensor[-1:]):
+        final = ~final if final.dtype == torch.bool else (final == 0).to(final.dtype)
+        if final.dtype == torch.bool and final.dim() > 1:
+            final[..., 0] = True  # a mask that hides everything makes attention fail
+    return torch.cat([tensor[:-1], final])
 
 
-def mixing_refused(what: str) -> TacitError:
+def mixing_refused(sentence: str) -> TacitError:
     """Return the refusal of a model that mixes examples."""
     return TacitError(
         "not-allowed",
-        what,
+        sentence,
         why="clipping a gradient that depends on others does not bound what one person contributes",
         fix=Say("layers and a loss that treat each example separately, such as group normalisation"),
     )
@@ -289,8 +289,8 @@ def check_alone(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors
     """
     single = replace(step, per_unit=1, precision="float32")
     size = max(_COMPARED, 2 * min(step.labels, _LABELS))
-    wanted = invented(targets, -(-size // 2), 9, targets=True, labels=step.labels)
-    even = invented(inputs, size, 8), tuple(torch.cat([one, one])[:size] for one in wanted)
+    labels = invented(targets, -(-size // 2), 9, targets=True, labels=step.labels)
+    even = invented(inputs, size, 8), tuple(torch.cat([one, one])[:size] for one in labels)
     uneven = tuple(_uneven(one) for one in even[0]), even[1]
     with _settled_chance(single, parameters, *even) as settled:
         if not settled:
@@ -303,16 +303,16 @@ def check_alone(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors
 
 
 def _compare(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors) -> None:
-    together = _gradients(step, parameters, inputs, targets)
-    for place in range(_COMPARED):
+    batch = _gradients(step, parameters, inputs, targets)
+    for index in range(_COMPARED):
         try:
-            alone = _part(step, parameters, inputs, targets, [place])
+            single = _part(step, parameters, inputs, targets, [index])
         except Exception:  # noqa: BLE001 - some models need two examples: then it keeps itself company
-            alone = _part(step, parameters, inputs, targets, [place, place])
-        pairs = list(zip(together, alone, strict=True))
-        scale = torch.stack([a[place].norm() for a, _ in pairs]).norm()
-        moved = torch.stack([(a[place] - b[0]).norm() for a, b in pairs]).norm()
-        if bool(scale.isfinite()) and not bool(moved <= TRIAL_TOLERANCE * scale.clamp_min(1e-12)):
+            single = _part(step, parameters, inputs, targets, [index, index])
+        pairs = list(zip(batch, single, strict=True))
+        scale = torch.stack([a[index].norm() for a, _ in pairs]).norm()
+        distance = torch.stack([(a[index] - b[0]).norm() for a, b in pairs]).norm()
+        if bool(scale.isfinite()) and not bool(distance <= TRIAL_TOLERANCE * scale.clamp_min(1e-12)):
             raise mixing_refused("an example has another gradient in a batch than alone")
 
 
@@ -336,22 +336,22 @@ def _settled_chance(
     step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors
 ) -> Iterator[bool]:
     """Let the model draw nothing, in evaluation mode if it must; say whether that was possible."""
-    modes = [(one, one.training) for one in step.model.modules()]
+    modes = [(submodule, submodule.training) for submodule in step.model.modules()]
     settled = False
     try:
         for module in (None, step.model):
             if module is not None:
                 module.eval()
-            first, second = (_gradients(step, parameters, inputs, targets, seed) for seed in (1, 2))
+            run, rerun = (_gradients(step, parameters, inputs, targets, seed) for seed in (1, 2))
             settled = all(
-                torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(first, second, strict=True)
+                torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(run, rerun, strict=True)
             )
             if settled:
                 break
         yield settled
     finally:
-        for one, mode in modes:
-            one.training = mode
+        for submodule, mode in modes:
+            submodule.training = mode
 
 
 def _uneven(value: Tensor) -> Tensor:
@@ -380,17 +380,17 @@ class _Course(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         options = kwargs or {}
-        given = args[0] if args else options.get("input")
-        if isinstance(given, _Marked) and self._follows(func, given, args, options):
+        tensor = args[0] if args else options.get("input")
+        if isinstance(tensor, _Marked) and self._follows(func, tensor, args, options):
             self.found = self.found or str(getattr(func, "__name__", func))
         return func(*args, **options)
 
     @staticmethod
-    def _follows(func: Any, given: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    def _follows(func: Any, tensor: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
         if func in _DECISIONS:
             return not _is_library(sys._getframe(2))  # noqa: SLF001
         if func in _ORDERS:
-            return _on_first_axis(func, given, args, options)
+            return _on_first_axis(func, tensor, args, options)
         chosen = func is torch.Tensor.__getitem__ and _masks(args[1])
         return chosen or func in _CHOICES or func is torch.Tensor.register_hook
 
@@ -402,11 +402,11 @@ def _is_library(frame: Any) -> bool:
     return frame is not None and str(frame.f_globals.get("__name__", "")).startswith("transformers.")
 
 
-def _on_first_axis(func: Any, given: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    place = 2 if func in {torch.topk, torch.Tensor.topk} else 1
-    axis = options.get("dim", args[place] if len(args) > place else -1)
+def _on_first_axis(func: Any, tensor: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    position = 2 if func in {torch.topk, torch.Tensor.topk} else 1
+    axis = options.get("dim", args[position] if len(args) > position else -1)
     axis = axis if isinstance(axis, int) and not isinstance(axis, bool) else -1
-    return given.dim() < 2 or axis % given.dim() == 0
+    return tensor.dim() < 2 or axis % tensor.dim() == 0
 
 
 def _masks(index: Any) -> bool:
@@ -420,16 +420,16 @@ def follows_data(step: ClippedStep, inputs: Tensors, targets: Tensors) -> str:
     Such a model can treat an example in another way because of its company, for values that no trial tried.
     Then every unit is computed on its own. A hook on gradients sees those of a whole batch, so it counts too.
     """
-    for one in step.model.modules():
-        if one._backward_hooks or one._backward_pre_hooks:  # noqa: SLF001
+    for module in step.model.modules():
+        if module._backward_hooks or module._backward_pre_hooks:  # noqa: SLF001
             return "a hook on gradients"
     course = _Course()
     marked = tuple(v.as_subclass(_Marked) for v in invented(inputs, 3, 8))
     labels = invented(targets, 3, 9, targets=True, labels=step.labels)
-    wanted = tuple(v.as_subclass(_Marked) for v in labels)
+    tracked = tuple(v.as_subclass(_Marked) for v in labels)
     try:
         with fixed_chance(inputs[0].device), course:
-            step.losses(step.model(*marked), *wanted)
+            step.losses(step.model(*marked), *tracked)
     except Exception:  # noqa: BLE001 - a model that does not take marked tensors is judged by the other trials
         return course.found
     return course.found

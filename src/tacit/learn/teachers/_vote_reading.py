@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ORDERS = (1.25, 1.5, 1.75, *range(2, 65), *range(72, 257, 8), 320, 384, 512)
 _CELLS = 8  # of the search for the smooth sensitivity, in one vote's step
 _FURTHEST = 5_000  # steps; beyond them the largest possible change counts
-_LEAST = 1e-12  # a smooth sensitivity below it is raised to it
+_MIN_SENSITIVITY = 1e-12  # a smooth sensitivity below it is raised to it
 
 
 def log_doubt(votes: Any, sigma: float) -> NDArray[np.float64]:
@@ -155,11 +155,11 @@ class VoteReading:
         It is the largest exp(-beta d) times the largest change that one more step makes d steps from here.
         """
         top = len(self.votes) * order / self.sigma**2  # no change is larger
-        steps = min(_FURTHEST, math.ceil(max(0.0, math.log(top / _LEAST)) / beta))
+        steps = min(_FURTHEST, math.ceil(max(0.0, math.log(top / _MIN_SENSITIVITY)) / beta))
         depths, often = np.unique(self._depths(), return_counts=True)
         reach = sum(k * self._largest_steps(x, steps, order) for x, k in zip(depths, often, strict=True))
         weighed = np.exp(-beta * np.arange(steps + 1)) * reach
-        return max(float(weighed.max()), math.exp(-beta * (steps + 1)) * top, _LEAST)
+        return max(float(weighed.max()), math.exp(-beta * (steps + 1)) * top, _MIN_SENSITIVITY)
 
     def published(self, order: float, *, beta: float, spread: float) -> tuple[float, float]:
         """Return the noisy divergence at this order, and the divergence that its publication adds.

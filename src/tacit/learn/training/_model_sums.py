@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _EVERY = 50  # steps
-_MOST = 2**24  # numbers that one check compares, or one parameter
+_MAX_NUMBERS = 2**24  # numbers that one check compares, or one parameter
 _PART = 2**20  # numbers that are compared at once
 _CLOSE = 1e-4  # of the largest step in a parameter
 
@@ -84,7 +84,7 @@ class CheckedOptimizer:
         """Return where some parameters must be after the step, and how far each moves at most."""
         chosen: dict[str, nn.Parameter] = {}
         size = 0
-        while self._waiting and (not chosen or size + trained[self._waiting[0]].numel() <= _MOST):
+        while self._waiting and (not chosen or size + trained[self._waiting[0]].numel() <= _MAX_NUMBERS):
             name = self._waiting.pop(0)
             chosen[name] = trained[name]
             size += trained[name].numel()

@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs/proofs/estimators.md").read_text()
         ("\\lambda \\ge 3 \\cdot 2 s\\sqrt{D}", _linear._CLEAR == 3),
         (
             "weights $W$",
-            (_generalised_linear._WEIGHT_STEPS, _generalised_linear._MOST_WEIGHT) == (2**16, 2**8),
+            (_generalised_linear._WEIGHT_STEPS, _generalised_linear._MAX_WEIGHT) == (2**16, 2**8),
         ),
         ("`Ledger.keyed_digest`", hasattr(tc.Ledger, "keyed_digest")),
         ("`BestRun.draw_runs`", hasattr(tc.mechanisms.BestRun, "draw_runs")),

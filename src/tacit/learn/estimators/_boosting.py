@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 GRID = 2**20  # residuals are whole multiples of 1 / GRID
 FINE = 2**12  # scores are whole multiples of 1 / FINE
-MOST = 16  # scores beyond it count as it
+MAX_SCORE = 16  # scores beyond it count as it
 
 
 def chances() -> NDArray[np.int64]:
@@ -47,7 +47,7 @@ def chances() -> NDArray[np.int64]:
 
     One public table: the chance of a row then follows from its whole score alone, whoever else is there.
     """
-    scores = np.arange(-MOST * FINE, MOST * FINE + 1) / FINE
+    scores = np.arange(-MAX_SCORE * FINE, MAX_SCORE * FINE + 1) / FINE
     return np.floor(GRID / (1 + np.exp(-scores))).astype(np.int64)
 
 
@@ -103,7 +103,7 @@ class BoostingSteps:
         """Return the sum of the residuals in each bin of the step's feature, in steps of 1 / GRID."""
         del sample  # the rate is 1
         j = self.step % len(self.counts)
-        bound = MOST * FINE
+        bound = MAX_SCORE * FINE
         chance = self._chances[np.clip(self._scores, -bound, bound) + bound]
         residuals = (GRID * self.labels - chance).astype(np.float64)
         return np.bincount(self.places[:, j], residuals, len(self.counts[j])).astype(np.int64)
@@ -112,7 +112,7 @@ class BoostingSteps:
         """Move the shape of the step's feature; keep it from the second half of the passes on."""
         j, features = self.step % len(self.counts), len(self.counts)
         move = self.rates.move(np.asarray(noisy, np.float64) / GRID, self.counts[j])
-        moves = np.clip(np.rint(move * FINE), -MOST * FINE, MOST * FINE).astype(np.int64)
+        moves = np.clip(np.rint(move * FINE), -MAX_SCORE * FINE, MAX_SCORE * FINE).astype(np.int64)
         self._shapes[j] += moves
         self._scores += moves[self.places[:, j]]
         averaged_from = self.rates.passes // 2
@@ -212,7 +212,7 @@ def read_counts(noisy: Any, sizes: Sequence[int]) -> tuple[list[NDArray[np.float
     counts = np.split(np.asarray(rest), np.cumsum(sizes)[:-1])
     total = max(3.0, float(np.mean([one.sum() for one in counts])))
     share = min(max(float(second) / total, 1 / total), 1 - 1 / total)
-    return counts, min(max(math.log(share / (1 - share)), -MOST / 2), MOST / 2)
+    return counts, min(max(math.log(share / (1 - share)), -MAX_SCORE / 2), MAX_SCORE / 2)
 
 
 def noise_spread(

@@ -50,7 +50,7 @@ CLIP_STEPS = 2**28
 #: Residuals are whole numbers of 1 / RESIDUAL_STEPS.
 RESIDUAL_STEPS = 2**16
 _WEIGHT_STEPS = 2**16
-_MOST_WEIGHT = 2**8
+_MAX_WEIGHT = 2**8
 _BLOCK = 2**16  # units at a time
 _TABLE_STEPS = 2**8  # predictions are looked up on a grid of 1/256
 _TABLE_REACH = 32
@@ -158,7 +158,7 @@ class UnitGradients:
     def sums(self, weights: NDArray[np.float64], sample: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum over the sampled units, outputs x features."""
         total = np.zeros(weights.shape, np.int64)
-        weight_steps = np.rint(np.clip(weights, -_MOST_WEIGHT, _MOST_WEIGHT) * _WEIGHT_STEPS)
+        weight_steps = np.rint(np.clip(weights, -_MAX_WEIGHT, _MAX_WEIGHT) * _WEIGHT_STEPS)
         for start in range(0, len(sample), _BLOCK):
             units = self.rows[sample[start : start + _BLOCK]]
             total += (

@@ -37,7 +37,7 @@ from tacit.learn._arrays import from_document, to_document
 from tacit.learn._questions import inner_question
 from tacit.learn.estimators._fits import check_fit_goal
 from tacit.learn.federated._client_rounds import ClientRounds, ClientSums, flatten, read_state, unflatten
-from tacit.learn.federated._gradients import CLIP_STEPS, MOST_WEIGHTS
+from tacit.learn.federated._gradients import CLIP_STEPS, MAX_WEIGHTS
 from tacit.learn.training._settings import AdaptiveClip
 from tacit.ledger import open_books
 from tacit.mechanisms import SampledSteps
@@ -387,9 +387,9 @@ def _start(start: Sequence[Any]) -> tuple[Any, tuple[tuple[int, ...], ...]]:
     """Return the start as one line, and its shapes."""
     arrays = [np.asarray(one, dtype=np.float64) for one in start]
     line = flatten(arrays)
-    if not 0 < line.size <= MOST_WEIGHTS or not np.isfinite(line).all():
+    if not 0 < line.size <= MAX_WEIGHTS or not np.isfinite(line).all():
         raise bad_parameter(
-            "start", f"a list of arrays with 1 to {MOST_WEIGHTS:,} finite numbers", f"{line.size:,} numbers",
+            "start", f"a list of arrays with 1 to {MAX_WEIGHTS:,} finite numbers", f"{line.size:,} numbers",
             fix=Say("pass the weights before the first round"),
         )  # fmt: skip
     return line, tuple(one.shape for one in arrays)

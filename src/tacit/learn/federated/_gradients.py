@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: A gradient of the length of the clip is this many grid steps long.
 CLIP_STEPS = 2**20
 #: With at most so many numbers, a sum of squares fits into 64 bits.
-MOST_WEIGHTS = 2**22
+MAX_WEIGHTS = 2**22
 _MARGIN = 1 - 2.0**-40  # a computed norm may be wrong in its last bits
 
 

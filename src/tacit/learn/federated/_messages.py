@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAGIC = b"tacit/federated/1\n"
 _LENGTH = struct.Struct("<I")
 _TYPES = frozenset({"f8", "i8", "u8"})
-MOST_BYTES = 2**30  # no message is longer
+MAX_BYTES = 2**30  # no message is longer
 _MAX_HEAD = 2**20
 _MAX_ARRAYS = 8
 
@@ -97,7 +97,7 @@ def unpack(data: bytes) -> Message:
     ...
     """
     message: object = data
-    if not isinstance(message, bytes) or not data.startswith(_MAGIC) or len(data) > MOST_BYTES:
+    if not isinstance(message, bytes) or not data.startswith(_MAGIC) or len(data) > MAX_BYTES:
         _bad("it does not start like a message, or it is too long")
     start = len(_MAGIC) + _LENGTH.size
     if len(data) < start:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from tacit.errors import TacitError
 from tacit.fixes import Say
-from tacit.learn.federated._messages import MOST_BYTES, refusal
+from tacit.learn.federated._messages import MAX_BYTES, refusal
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -103,7 +103,7 @@ class HospitalService:
 
     def _answer(self, caller: Connection) -> None:
         with caller, contextlib.suppress(OSError, EOFError):
-            caller.send_bytes(self._handler.handle(caller.recv_bytes(MOST_BYTES)))
+            caller.send_bytes(self._handler.handle(caller.recv_bytes(MAX_BYTES)))
 
 
 class ServiceLink:
@@ -126,7 +126,7 @@ class ServiceLink:
         try:
             with local.Client(str(self._path), family="AF_UNIX") as service:
                 service.send_bytes(message)
-                return service.recv_bytes(MOST_BYTES)
+                return service.recv_bytes(MAX_BYTES)
         except (OSError, EOFError):
             missing = TacitError(
                 "bad-message", f"the service of {self.name} cannot be reached",

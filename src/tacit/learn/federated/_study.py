@@ -14,7 +14,7 @@ from tacit.accounting import Budget, Cost, calibrate
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Say, Set
-from tacit.learn.federated._gradients import CLIP_STEPS, MOST_WEIGHTS, Softmax
+from tacit.learn.federated._gradients import CLIP_STEPS, MAX_WEIGHTS, Softmax
 from tacit.mechanisms import SampledSteps, SharedSteps
 from tacit.parameters import Choice, Instance, Integer, Share
 
@@ -247,8 +247,8 @@ def study(
     """
     _check_names(name, hospitals, noise)
     _check_counts(len(hospitals), noise, colluding, dropouts)
-    if not 0 < model.dimension <= MOST_WEIGHTS:
-        raise bad_parameter("model", f"one of at most {MOST_WEIGHTS:,} weights", model.dimension)
+    if not 0 < model.dimension <= MAX_WEIGHTS:
+        raise bad_parameter("model", f"one of at most {MAX_WEIGHTS:,} weights", model.dimension)
     small = rational("delta", delta)
     largest = max(one.size for one in hospitals.values())
     if small > Fraction(1, largest):

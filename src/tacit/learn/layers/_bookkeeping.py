@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: The largest number of elements that a temporary tensor of a norm may have.
-MOST_ELEMENTS: Final = 2**26
+MAX_ELEMENTS: Final = 2**26
 #: A Gram norm below this share of the sum of lengths has cancelled so far that rounding could hide it.
 CANCELLED: Final = 1e-5
 
@@ -147,7 +147,7 @@ def gram_squares(left: Tensor, right: Tensor) -> Tensor:
     if kernels_apply(left):
         return gram_kernel(left, right)
     units, rows = left.shape[:2]
-    step = max(1, MOST_ELEMENTS // (rows * rows))
+    step = max(1, MAX_ELEMENTS // (rows * rows))
     pieces = [
         _gram_piece(left[start : start + step], right[start : start + step])
         for start in range(0, units, step)

@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional
 
 from tacit.learn.layers._bookkeeping import (
-    MOST_ELEMENTS,
+    MAX_ELEMENTS,
     HeldGradients,
     apply_layer,
     gram_squares,
@@ -128,7 +128,7 @@ class ConvolutionJob:
         use_gram = positions * (inputs + outputs) <= inputs * outputs and self.steps.groups == 1
         small = self.weight.numel() * self.units <= MAX_KEPT
         keep = not use_gram and (small or self.weight.numel() <= self.grad[0].numel() * per_unit)
-        step = max(1, MOST_ELEMENTS // (positions * inputs * self.steps.groups))
+        step = max(1, MAX_ELEMENTS // (positions * inputs * self.steps.groups))
         norms, pieces = [], []
         for start in range(0, self.units, step):
             left, right = self._operands(start, min(start + step, self.units))

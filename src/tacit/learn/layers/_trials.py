@@ -200,7 +200,11 @@ def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensor
     with fixed_chance(device):
         gradients_after = gradients_of_units(single, parameters, changed[0], changed[1], weights)
     scale = max(float(torch.stack([v[:2].norm() for v in gradients_before]).norm()), 1e-12)
-    distance = float(torch.stack([(a[:2] - b[:2]).norm() for a, b in zip(gradients_before, gradients_after, strict=True)]).norm())
+    distance = float(
+        torch.stack(
+            [(a[:2] - b[:2]).norm() for a, b in zip(gradients_before, gradients_after, strict=True)]
+        ).norm()
+    )
     if not distance <= 1e-4 * scale:
         raise mixing_refused("the model or the loss mixes the examples of a batch")
 

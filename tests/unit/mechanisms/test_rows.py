@@ -300,15 +300,15 @@ def test_levels_of_halves_lead_back_to_the_shares(shares):
 
     def check(one, low, high):
         share = low + one.level * (high - low)
-        assert float(share) == pytest.approx(float(exact[one.place]), rel=1e-5)
+        assert float(share) == pytest.approx(float(exact[one.index]), rel=1e-5)
         assert 0 < one.level < 1
-        if one.left:
-            check(one.left, low, exact[one.place])
-        if one.right:
-            check(one.right, exact[one.place], high)
+        if one.lower:
+            check(one.lower, low, exact[one.index])
+        if one.upper:
+            check(one.upper, exact[one.index], high)
 
     check(top, Fraction(0), Fraction(1))
-    assert sorted(one.place for one in top.every()) == list(range(len(shares)))
+    assert sorted(one.index for one in top.every()) == list(range(len(shares)))
     assert max(one.depth for one in top.every()) + 1 == len(shares).bit_length()
 
 

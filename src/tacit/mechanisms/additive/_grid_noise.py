@@ -415,21 +415,21 @@ def _own_lattice(movement: Fraction, grid: Number | None, entries: int | None) -
 class _Charge:
     """What noise of a given sigma costs: the continuous law on fine lattices, else the lattice law."""
 
-    moved: Fraction
+    movement: Fraction
     adjacency: Adjacency
     grid: Fraction | None
     steps: int
-    together: int | None
+    entries: int | None
 
     def __call__(self, spread: Fraction) -> Cost:
         from tacit.accounting import Cost
 
-        if self.moved / spread > _LARGEST_SHIFT:
-            return Cost.zcdp(self.moved**2 / (2 * spread**2), adjacency=self.adjacency)
+        if self.movement / spread > _LARGEST_SHIFT:
+            return Cost.zcdp(self.movement**2 / (2 * spread**2), adjacency=self.adjacency)
         if self.grid is None or spread / self.grid >= FINE:
-            return Cost.gaussian(sigma=spread, sensitivity=self.moved, adjacency=self.adjacency)
-        sampled = self.steps * spread / self.moved * _PAD
-        if self.together == 1:
+            return Cost.gaussian(sigma=spread, sensitivity=self.movement, adjacency=self.adjacency)
+        sampled = self.steps * spread / self.movement * _PAD
+        if self.entries == 1:
             return Cost.discrete_gaussian(sigma=sampled, sensitivity=self.steps, adjacency=self.adjacency)
         return Cost.zcdp(self.steps**2 / (2 * sampled**2), adjacency=self.adjacency)
 
@@ -439,10 +439,10 @@ class _Charge:
 
         if calibration == "analytic":
             target = Budget(epsilon=epsilon, delta=delta)
-            multiple = calibrate(lambda s: self(self.moved * rational("sigma", s)), target)
-            return self.moved * rational("sigma", multiple)
+            multiple = calibrate(lambda s: self(self.movement * rational("sigma", s)), target)
+            return self.movement * rational("sigma", multiple)
         unit = textbook.gaussian_sigma(epsilon, delta=delta, sensitivity=1)
-        spread = self.moved * rational("sigma", unit)
+        spread = self.movement * rational("sigma", unit)
         if self(spread).delta(epsilon=epsilon) > delta:
             raise bad_parameter(
                 "grid",

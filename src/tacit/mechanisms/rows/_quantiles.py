@@ -40,41 +40,41 @@ class Halving:
 
     Attributes
     ----------
-    place
+    index
         Which of the shares it is.
     level
         The share of the rows below, among those between the two parents around it.
     depth
         How many parents it has.
-    left, right
+    lower, upper
         The shares below and above it.
     """
 
-    place: int
+    index: int
     level: Fraction
     depth: int
-    left: Halving | None
-    right: Halving | None
+    lower: Halving | None
+    upper: Halving | None
 
     def every(self) -> list[Halving]:
         """Return this share and all below and above it."""
-        sides = [side.every() for side in (self.left, self.right) if side is not None]
+        sides = [side.every() for side in (self.lower, self.upper) if side is not None]
         return [self, *(one for side in sides for one in side)]
 
 
 def halve(
     shares: tuple[Fraction, ...],
-    first: int = 0,
+    start: int = 0,
     low: Fraction = Fraction(0),
     high: Fraction = Fraction(1),
     depth: int = 0,
 ) -> Halving:
-    """Halve increasing shares, at least one, between `low` and `high`; the first is number `first`.
+    """Halve increasing shares, at least one, between `low` and `high`; the first is number `start`.
 
     Examples
     --------
     >>> top = halve((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)))
-    >>> [(one.place, str(one.level), one.depth) for one in top.every()]
+    >>> [(one.index, str(one.level), one.depth) for one in top.every()]
     [(1, '1/2', 0), (0, '1/2', 1), (2, '1/2', 1)]
     """
     middle = len(shares) // 2
@@ -83,11 +83,11 @@ def halve(
     level = exact.limit_denominator(_FINE)
     below, above = shares[:middle], shares[middle + 1 :]
     return Halving(
-        first + middle,
+        start + middle,
         level if 0 < level < 1 else exact,
         depth,
-        halve(below, first, low, share, depth + 1) if below else None,
-        halve(above, first + middle + 1, share, high, depth + 1) if above else None,
+        halve(below, start, low, share, depth + 1) if below else None,
+        halve(above, start + middle + 1, share, high, depth + 1) if above else None,
     )
 
 
@@ -310,8 +310,8 @@ class Quantiles(RowMechanism):
         inside = below[start : end + 1] - below[start]
         scores = balance(inside, inside, inside[-1:], halving.level)
         cut = start + int(self._choice(halving.level).release(scores))
-        chosen[halving.place] = cut
-        for side, (low, high) in ((halving.left, (start, cut)), (halving.right, (cut, end))):
+        chosen[halving.index] = cut
+        for side, (low, high) in ((halving.lower, (start, cut)), (halving.upper, (cut, end))):
             if side is not None:
                 self._divide(side, below, low, high, chosen)
 

@@ -124,6 +124,16 @@ def _as_array(array: Any) -> NDArray[Any]:
     return np.ascontiguousarray(array)
 
 
+def check_examples(data: object, arrays: int | None = None, words: str = "with a declared unit") -> None:
+    """Refuse data that does not say who is protected, or that has other arrays; its kind alone is shown."""
+    if not isinstance(data, Examples) or arrays not in {None, len(data._arrays)}:  # noqa: SLF001 - its own
+        raise bad_parameter(
+            "data", f"examples {words}", type(data).__name__,
+            why="without a unit nobody knows whose influence is to be bounded",
+            fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
+        )  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Examples(Dataset):
     """Examples to learn from, and who owns them; made by `examples`.

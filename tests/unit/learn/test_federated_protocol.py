@@ -186,7 +186,7 @@ def test_a_study_with_a_broken_part_is_refused(part):
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"delta": 0.1}, "delta must be at most"),
+        ({"delta": 0.1}, "delta must be a number above 0 and at most"),
         ({"sigma": None}, "epsilon must be given"),
         ({"sigma": 1, "epsilon": 0.1}, "sigma must be enough noise"),
         ({"colluding": 0}, "colluding must be a positive whole number"),

@@ -116,7 +116,7 @@ def test_a_reading_is_labelled_and_published_only_with_noise():
     # 12 deviations: less than once in 10^30 runs
     assert abs(noisy - reading.divergence(20)) < 12 * 10 * reading.smooth_sensitivity(20, 0.02)
     assert added == published_cost(20, 0.02, 10)
-    with pytest.raises(TacitError, match="beta must be below"):
+    with pytest.raises(TacitError, match="beta must be a number above 0 and below"):
         reading.published(20, beta=0.5, spread=10)
     for votes in ([1, 2], [[1.5, 2.0]], [[1]], []):
         with pytest.raises(TacitError):

@@ -16,7 +16,7 @@ import numpy as np
 from tacit.core import DELTA, Argument, Content, Draft, Forecast, RunTask, Step, plain_table
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Say, Set
-from tacit.learn._examples import Examples
+from tacit.learn._examples import Examples, check_examples
 from tacit.learn._questions import inner_question
 from tacit.learn.federated._gradients import clip_whole
 from tacit.learn.federated._messages import Message, pack, refusal, unpack, weights_digest
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON, AnswerTable, Certificate, Goal, Noisy, Plan, Release, Run
     from tacit.learn.federated._secure_sums import HospitalKey
-    from tacit.learn.federated._study import Study
+    from tacit.learn.federated._study import Participant, Study
 
 
 _BLOCK = 2**21  # about so many numbers are in memory at a time
@@ -490,29 +490,35 @@ def _check(name: str, study: Study, data: Examples, key: HospitalKey | None) -> 
     """Refuse a hospital that does not fit its study."""
     Choice(tuple(sorted(study.hospitals))).read("name", name)
     participant = study.hospitals[name]
-    source: object = data
-    if not isinstance(source, Examples) or len(data._arrays) != 2:  # noqa: SLF001 - learning's own
-        raise bad_parameter("data", "examples with features and labels", type(data).__name__,
-                            fix=Code("tc.learn.examples(X, y, unit=..., size=..., budget=...)"))  # fmt: skip
-    if data.size != participant.size:
-        raise bad_parameter("data", f"declared with the size of the study, {participant.size:,}", data.size,
-                            fix=Set(size=participant.size))  # fmt: skip
-    if data.adjacency != "add/remove":
-        raise bad_parameter("data", "declared with the adjacency add/remove", data.adjacency)
+    check_examples(data, 2, "with features and labels")
+    _check_data(study, data, participant)
     if study.noise == "shared" and (key is None or key.public != participant.key):
         raise bad_parameter(
             "key", f"the secret key of {name}", key, fix=Code('HospitalKey.load("hospital.key")')
         )
-    X, y = study.model.example()
-    if np.shape(data._arrays[0])[1:] != X.shape[1:] or np.shape(data._arrays[1])[1:] != y.shape[1:]:  # noqa: SLF001
-        raise bad_parameter("data", f"features of the shape {X.shape[1:]} and one label for each example",
-                            np.shape(data._arrays[0])[1:])  # fmt: skip  # noqa: SLF001
-    data.refuse_untyped()
-    kinds = {np.asarray(one).dtype.kind for one in data._arrays}  # noqa: SLF001
-    if not kinds <= set("fiub"):
-        raise bad_parameter("data", "arrays of numbers", ", ".join(sorted(kinds)),
-                            why="one odd value could make a whole round fail")  # fmt: skip
     _check_separate(study)
+
+
+def _check_data(study: Study, data: Examples, participant: Participant) -> None:
+    """Refuse examples that are not declared as the study says: public facts and types decide."""
+    X, y = study.model.example()
+    arrays = data._arrays  # noqa: SLF001 - learning's own
+    shape, agreed = [np.shape(one)[1:] for one in arrays], [X.shape[1:], y.shape[1:]]
+    kinds = {np.asarray(one).dtype.kind for one in arrays}
+    size = participant.size
+    facts = (
+        (data.size == size, f"declared with the size of the study, {size:,}", data.size),
+        (data.adjacency == "add/remove", "declared with the adjacency add/remove", data.adjacency),
+        (shape == agreed, f"features of the shape {X.shape[1:]} and one label for each example", shape[0]),
+        (kinds <= set("fiub"), "arrays of numbers", ", ".join(sorted(kinds))),
+    )
+    for fits, must_be, declared in facts:
+        if not fits:
+            raise bad_parameter(
+                "data", must_be, declared, why="otherwise a whole round could fail",
+                fix=Code(f"tc.learn.examples(X, y, unit=tc.Unit.row(), size={size}, budget=budget)"),
+            )  # fmt: skip
+    data.refuse_untyped()
 
 
 def _check_separate(study: Study) -> None:

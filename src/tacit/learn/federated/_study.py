@@ -14,9 +14,10 @@ from tacit.accounting import Budget, Cost, calibrate
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Say, Set
+from tacit.learn.estimators._fits import read_delta
 from tacit.learn.federated._gradients import CLIP_STEPS, MAX_WEIGHTS, Softmax
 from tacit.mechanisms import SampledSteps, SharedSteps
-from tacit.parameters import Choice, Instance, Integer, Share
+from tacit.parameters import Choice, Instance, Integer, Needed, Share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -249,15 +250,10 @@ def study(
     _check_counts(len(hospitals), noise, colluding, dropouts)
     if not 0 < model.dimension <= MAX_WEIGHTS:
         raise bad_parameter("model", f"one of at most {MAX_WEIGHTS:,} weights", model.dimension)
-    small = rational("delta", delta)
-    largest = max(one.size for one in hospitals.values())
-    if small > Fraction(1, largest):
-        raise bad_parameter(
-            "delta", f"at most 1 / {largest:,}", delta,
-            why="a larger delta would allow a run that shows one whole patient", fix=Set(delta=0.1 / largest),
-        )  # fmt: skip
-    if epsilon is None and sigma is None:
-        raise bad_parameter("epsilon", "given, or sigma", None, fix=Set(epsilon=1))
+    small = read_delta(delta, max(one.size for one in hospitals.values()))
+    if sigma is None:
+        promise: Needed[Number] = Needed(1, "where sigma is omitted")
+        promise.read("epsilon", epsilon)
     Integer(1, _MAX_ROUNDS, instead=100).read("rounds", rounds)
     shared = noise == "shared"
     facts = Study(

@@ -17,6 +17,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.learn._cells import refuse_unknown_labels
+from tacit.learn._examples import check_examples
 from tacit.learn._questions import LABEL
 from tacit.learn.estimators._declared_bounds import declared_classes
 from tacit.learn.teachers._labelling import VoteCheck, charge_of, label_noise, root_up
@@ -121,12 +122,9 @@ class Teachers:
     _tried: list[Any] = field(default_factory=list)
 
     def __init__(self, estimator: Any, *, data: Examples, teachers: int, classes: Sequence[Any]) -> None:
-        arrays: tuple[Any, ...] = getattr(data, "_arrays", ())  # other things than examples have none
-        if len(arrays) != 2 or 0 in np.shape(arrays[1])[1:]:
-            raise bad_parameter(
-                "data", "examples with features and one target", type(data).__name__,
-                fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
-            )  # fmt: skip
+        targets: tuple[Any, ...] = getattr(data, "_arrays", ())[1:]  # other things than examples have none
+        arrays = 0 if targets and 0 in np.shape(targets[0])[1:] else 2  # a target without columns is none
+        check_examples(data, arrays, "with features and one target")
         if hasattr(estimator, "forward") and not hasattr(estimator, "fit"):
             raise bad_parameter(
                 "estimator", "a function that trains a network", type(estimator).__name__,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.parameters import RealNumber
@@ -177,15 +177,10 @@ class VoteReading:
         from tacit.mechanisms import RoundedGaussian
 
         RealNumber(above=1, instead=10).read("order", order)
-        RealNumber(instead=0.02).read("beta", beta)
+        limit = -math.log1p(-1 / order) / 2 * (1 - 1e-9)  # below it the cost is finite, rounded as it may be
+        why = f"at order {order:g}, the noise of neighbours would differ too much"
+        RealNumber(above=0, below=limit, why=why, instead=float(f"{0.2 / order:.2g}")).read("beta", beta)
         extra_cost = published_cost(order, beta, spread)
-        if math.isinf(extra_cost):
-            raise TacitError(
-                "bad-parameter",
-                f"beta must be below {-math.log1p(-1 / order) / 2:.4g} at order {order:g}",
-                why="else the noise of neighbours differs too much",
-                fix=Set(beta=float(f"{0.2 / order:.2g}")),
-            )
         draw = int(RoundedGaussian(sigma=2**30, sensitivity=1).release(0)) / 2**30
         return self.divergence(order) + draw * spread * self.smooth_sensitivity(order, beta), extra_cost
 

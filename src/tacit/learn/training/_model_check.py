@@ -265,11 +265,14 @@ def _check_step(setup: TrainingSetup, model: nn.Module, optimizer: torch.optim.O
             setup.names, [torch.ones_like(parameters[n]) for n in setup.names]
         )
     except Exception as error:
-        raise bad_parameter(
-            "optimizer", "one that takes a step with one gradient", type(optimizer).__name__,
-            why=f"its step on an invented gradient failed: {str(error).partition(chr(10))[0][:200]}",
-            fix=Code("torch.optim.SGD(model.parameters(), lr=0.1)"),
-        ) from error  # fmt: skip
+        why = f"its step on an invented gradient failed: {str(error).partition(chr(10))[0][:200]}"
+        raise _wrong_optimizer(optimizer, "one that takes a step with one gradient", why) from error
+
+
+def _wrong_optimizer(optimizer: object, must_be: str, why: str = "") -> TacitError:
+    """Refuse an optimizer; its kind alone is shown."""
+    fix = Code("torch.optim.SGD(model.parameters(), lr=0.1)")
+    return bad_parameter("optimizer", must_be, type(optimizer).__name__, why=why, fix=fix)
 
 
 def check_optimizer(model: nn.Module, optimizer: object) -> None:
@@ -283,16 +286,10 @@ def check_optimizer(model: nn.Module, optimizer: object) -> None:
                 fix=Say("the model itself; on several processes, call release() of the trainer on each"),
             )
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise bad_parameter(
-            "optimizer", "an optimizer of PyTorch", type(optimizer).__name__,
-            fix=Code("torch.optim.SGD(model.parameters(), lr=0.1)"),
-        )  # fmt: skip
+        raise _wrong_optimizer(optimizer, "an optimizer of PyTorch")
     if isinstance(optimizer, torch.optim.LBFGS | torch.optim.SparseAdam):
-        raise bad_parameter(
-            "optimizer", "one that takes a step with one dense gradient", type(optimizer).__name__,
-            why="each further gradient would need its own noise",
-            fix=Code("torch.optim.Adam(model.parameters())"),
-        )  # fmt: skip
+        why = "each further gradient would need its own noise"
+        raise _wrong_optimizer(optimizer, "one that takes a step with one dense gradient", why)
     trained = {id(one): name for name, one in model.named_parameters() if one.requires_grad}
     optimized = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
     missing = [name for key, name in trained.items() if key not in optimized]

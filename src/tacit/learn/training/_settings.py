@@ -260,10 +260,8 @@ def read_clip(clip: object) -> Clip:
 def read_charge(charge: object, delta: Fraction, checkpoints: int) -> Fraction | None:
     """Read how the ledger is charged: return the delta at which to state the cost, or None."""
     Choice(("steps", "total")).read("charge", charge)
-    if charge == "total" and checkpoints > 1:
-        raise bad_parameter(
-            "charge", "steps, where there are several checkpoints", charge, fix=Set(charge="steps")
-        )
+    if checkpoints > 1:
+        Omitted("with several checkpoints", absent="steps").read("charge", charge)
     return delta if charge == "total" else None
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from tacit.core import Goal, Question
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import count, rational
-from tacit.fixes import Code, Either, Say, Set
-from tacit.learn._examples import Examples
+from tacit.fixes import Either, Say, Set
+from tacit.learn._examples import Examples, check_examples
 from tacit.learn._questions import TRAIN
 from tacit.learn.estimators._fits import read_delta
 from tacit.learn.layers._kernels import read_precision
@@ -193,7 +193,8 @@ class Trainer(Question[TrainedModel]):
         watch: Sequence[Any] = (),
         device: str | torch.device | None = None,
     ) -> None:
-        check_data(data)
+        check_examples(data)
+        data.refuse_untyped()
         check_optimizer(model, optimizer)
         rate, n_steps = read_amount(data.size, batch, sampling_rate, steps, epochs)
         settings = TrainingSettings(
@@ -338,17 +339,6 @@ class Trainer(Question[TrainedModel]):
         """
         timed = count("steps", steps, zero=False), count("warm", warm)
         return seconds_per_step(self.setup, self.data._arrays, *timed)  # noqa: SLF001 - types and shapes
-
-
-def check_data(data: object) -> None:
-    """Refuse data that does not say who is protected."""
-    if not isinstance(data, Examples):
-        raise bad_parameter(
-            "data", "examples with a declared unit", type(data).__name__,
-            why="without a unit nobody knows whose influence is to be bounded",
-            fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
-        )  # fmt: skip
-    data.refuse_untyped()
 
 
 def _goal(

@@ -11,7 +11,7 @@ from tacit.accounting import Budget
 from tacit.core import Unit
 from tacit.engines import READING_FACTS, csv_file, is_remote
 from tacit.errors import TacitError
-from tacit.fixes import Declare
+from tacit.fixes import Declare, Fix
 from tacit.ledger import Blocks
 from tacit.tables._protect import protect
 
@@ -91,15 +91,13 @@ def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = 
     try:
         declared = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"{name} cannot be read as TOML: {error}",
             fix="correct that line; tacit init writes a valid file to compare with",
         ) from None
     unknown = set(declared) - {"ledger", "datasets"}
     if unknown or not isinstance(declared.get("datasets"), dict):
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"{name} must contain at least one [datasets.NAME], and nothing else except a ledger; "
             f"it contains: {', '.join(sorted(declared)) or 'nothing'}",
             fix="declare each dataset in its own section, such as [datasets.visits]",
@@ -134,8 +132,7 @@ def open_config(path: str | os.PathLike[str] = "tacit.toml") -> Config:
 
 
 def _no_config(reason: str) -> TacitError:
-    return TacitError(
-        "bad-parameter",
+    return _wrong_declaration(
         reason,
         why="this file declares who is protected, what is public and the budget",
         fix="tacit init visits.csv --unit patient_id",
@@ -173,15 +170,13 @@ def _check(name: str, facts: Any) -> None:
         raise _wrong_facts(name, facts)
     budget = facts.get("budget", {})
     if not budget:
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"the dataset {name!r} has no budget",
             why="there is no default epsilon: the curator decides how much may be learned in total",
             fix=Declare("budget", _BUDGET, column=name),
         )
     if not isinstance(budget, dict) or set(budget) - {"epsilon", "delta", "rho"}:
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"the budget of {name!r} must be a table of epsilon, delta and rho, got {budget!r}",
             fix=Declare("budget", _BUDGET, column=name),
         )
@@ -191,8 +186,7 @@ def _check(name: str, facts: Any) -> None:
     if not isinstance(public, dict) or any(
         not isinstance(p, dict) or set(p) - _WRITTEN_AS != {"source", "key"} for p in public.values()
     ):
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"each public table of {name!r} must have a source and a key, got {public!r}",
             fix=f'under [datasets.{name}.public]: codes = {{source = "codes.csv", key = "code"}}',
         )
@@ -206,8 +200,7 @@ def _check_source(name: str, source: Any) -> None:
         or (isinstance(place, dict) and "path" in place and not set(place) - _WRITTEN_AS - {"path"})
         for place in places
     ):
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"the source of {name!r} must be a path, or a path for each table, got {source!r}",
             fix=f'under [datasets.{name}.source]: visits = {{path = "visits.csv", decimal = ","}}',
         )
@@ -217,8 +210,7 @@ def _check_engine(name: str, facts: Any) -> None:
     """Check that an engine is DuckDB or a server, and that nothing about files is declared for a server."""
     engine = facts.get("engine", "duckdb")
     if engine != "duckdb" and not _on_server(facts):
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"the engine of {name!r} must be 'duckdb' or the address of a PostgreSQL server",
             why="from a file or a command Tacit opens these two; a Spark session is passed to tc.protect",
             fix=f'under [datasets.{name}]: engine = "postgresql://localhost/hospital"',
@@ -229,13 +221,17 @@ def _check_engine(name: str, facts: Any) -> None:
         reading_facts
         or any(isinstance(place, dict) for place in (source.values() if isinstance(source, dict) else ()))
     ):
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"{name!r} is on a server, but its declaration says how a file is written"
             + (f": {', '.join(sorted(reading_facts))}" if reading_facts else ""),
             why="a server's tables have types",
             fix="remove what says how files are written; write the names of tables",
         )
+
+
+def _wrong_declaration(problem: str, *, fix: Fix | str, why: str = "") -> TacitError:
+    """Refuse a file, or a declaration in it."""
+    return TacitError("bad-parameter", problem, why=why, fix=fix)
 
 
 def _on_server(facts: Any) -> bool:
@@ -256,8 +252,7 @@ def _wrong_facts(name: str, facts: Any) -> TacitError:
         problem = f"[datasets.{name}] has unknown facts: {', '.join(unknown)}"
     else:
         problem = f"[datasets.{name}] lacks {' and '.join(sorted({'source', 'unit'} - set(facts)))}"
-    return TacitError(
-        "bad-parameter",
+    return _wrong_declaration(
         problem,
         why="every dataset declares source, unit and budget",
         fix=f"declare only these facts: {', '.join(sorted(_KNOWN))}",
@@ -318,8 +313,7 @@ def _blocks(name: str, blocks: Any) -> Blocks | None:
         return None
     parts = {"by": blocks} if isinstance(blocks, str) else blocks
     if not isinstance(parts, dict) or not {"by"} <= set(parts) <= {"by", "per_unit"}:
-        raise TacitError(
-            "bad-parameter",
+        raise _wrong_declaration(
             f"the blocks of {name!r} must name what the data is divided by, got {blocks!r}",
             fix=f'under [datasets.{name}]: blocks = "day"',
         )

@@ -112,6 +112,12 @@ def cell_limit(limit: int) -> int:
     return limit if around is None else min(limit, around)
 
 
+def check_size(name: str, size: int, max_size: int, allowed: str, fix: str) -> None:
+    """Refuse more public values than are allowed; the words have a place for the number."""
+    if size > max_size:
+        raise bad_parameter(name, allowed.format(max_size), f"{size:,}", fix=fix)
+
+
 def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
     """Resolve a group's key: its kind follows from the public keys, the declared facts, or is text."""
     resolved = resolve(node, facts)
@@ -272,13 +278,8 @@ def read_group_keys(
     if missing:
         columns = [column if None in column else (*column, None) for column in columns]
     total = math.prod(len(column) for column in columns)
-    if total > (max_groups := _MAX_GROUPS.get()):
-        raise bad_parameter(
-            "keys",
-            f"at most {max_groups:,} combinations",
-            f"{total:,}",
-            fix="group by fewer columns, or give only the combinations that matter",
-        )
+    fix = "group by fewer columns, or give only the combinations that matter"
+    check_size("keys", total, _MAX_GROUPS.get(), "at most {:,} combinations", fix)
     return tuple(product(*columns))
 
 
@@ -402,13 +403,9 @@ def check_levels(question: TableQuestion) -> None:
             why="both would be rows without a key",
             fix=Say("name the missing values, as in COALESCE(ward, 'none')"),
         )
-    if len(question.keys) > _MAX_SUMMED:
-        raise bad_parameter(
-            "keys",
-            f"at most {_MAX_SUMMED:,} combinations if the question asks for totals",
-            f"{len(question.keys):,}",
-            fix="group by fewer columns, or ask for the totals in a separate question",
-        )
+    allowed = "at most {:,} combinations if the question asks for totals"
+    fix = "group by fewer columns, or ask for the totals in a separate question"
+    check_size("keys", len(question.keys), _MAX_SUMMED, allowed, fix)
 
 
 def check_totals(

@@ -21,7 +21,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Declare, Either, Set
 from tacit.parameters import ColumnName, Listed, RealNumber
-from tacit.tables.questions._keys import key_nodes, read_group_keys, typed_keys
+from tacit.tables.questions._keys import check_size, key_nodes, read_group_keys, typed_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -253,11 +253,8 @@ def _cuts(words: str, bins: dict[str, list[Any]]) -> Listed:
 
 
 def _check_places(name: str, places: int) -> None:
-    if places > MAX_PLACES:
-        raise bad_parameter(
-            f"the values of {name}", f"at most {MAX_PLACES:,}", f"{places:,}",
-            fix="group them into fewer, for example with bins, or leave the column out",
-        )  # fmt: skip
+    fix = "group them into fewer, for example with bins, or leave the column out"
+    check_size(f"the values of {name}", places, MAX_PLACES, "at most {:,}", fix)
 
 
 def _written(value: object) -> str:
@@ -338,13 +335,7 @@ def read_tree(levels: Sequence[str], tree: TreeGiven) -> PublicTree:
     lines = list(dict.fromkeys(_lines(levels, tree)))
     if not lines:
         raise _not_a_tree("a tree with at least one value", tree)
-    if len(lines) > MAX_PLACES:
-        raise bad_parameter(
-            "tree",
-            f"one with at most {MAX_PLACES:,} values",
-            f"{len(lines):,}",
-            fix="leave out its lowest level",
-        )
+    check_size("tree", len(lines), MAX_PLACES, "one with at most {:,} values", "leave out its lowest level")
     lowest = [line[-1] for line in lines]
     if len(set(lowest)) != len(lowest):
         twice = next(one for one in lowest if lowest.count(one) > 1)

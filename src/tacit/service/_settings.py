@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.parameters import Choice, RealNumber, Share
+from tacit.parameters import Choice, Flag, RealNumber, Share
+from tacit.service._bodies import read_field
 
 _MAY_BE_ZERO = frozenset({"port", "metrics", "rate", "connections", "waiting_days"})
 
@@ -259,8 +260,7 @@ def _source(name: str, description: Any, base: Path) -> ListedSource:
     kind, several = str(facts.pop("kind", "table")), facts.pop("several", False)
     if location is None:
         raise bad_parameter(f"the source {name!r}", "a path, or a table on an engine", description)
-    if not isinstance(several, bool):
-        raise bad_parameter(f"several of the source {name!r}", "true or false", several)
+    several = read_field(Flag("true or false"), f"several of the source {name!r}", several)
     if engine == "duckdb":
         location = _from(base, location)
     return ListedSource(name, location, engine, kind, facts, several)

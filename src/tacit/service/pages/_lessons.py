@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import create_model
 
-from tacit.errors import TacitError
-from tacit.fixes import Set
 from tacit.parameters import Integer, RealNumber
 from tacit.service._bodies import Body, ExactNumber, read_body, read_field
 from tacit.service._refusals import not_found
@@ -37,7 +35,9 @@ if TYPE_CHECKING:
 
 
 _LARGEST: Final = 100
-_LARGEST_DELTA: Final = Fraction(1, 100)
+_DELTA: Final = RealNumber(
+    least=Fraction(1, 10**30), most=Fraction(1, 100), instead=0, why="a delta of 0 is allowed too"
+)
 _PRIORS: Final = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
 _TRIED: Final = ("0.1", "0.5", "1", "3", "10")
 #: How many patients have the condition without Sam; with Sam there is one more.
@@ -79,8 +79,8 @@ def _given(query: Mapping[str, str]) -> dict[str, str]:
 def _check(chosen: EpsilonChoice) -> None:
     """Refuse what has no meaning, or would take too long to compute."""
     read_field(RealNumber(above=0, most=_LARGEST, instead=1), "epsilon", chosen.epsilon)
-    if chosen.delta > _LARGEST_DELTA or 0 < chosen.delta < Fraction(1, 10**30):
-        raise TacitError("bad-parameter", "delta must be 0, or from 1e-30 to 0.01", fix=Set(delta=0))
+    if chosen.delta:
+        read_field(_DELTA, "delta", chosen.delta)
     read_field(RealNumber(above=0, below=1), "prior", chosen.prior)
 
 

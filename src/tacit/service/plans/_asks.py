@@ -23,6 +23,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from tacit.errors import TacitError
 from tacit.exact import count
+from tacit.parameters import exactly_one
 from tacit.service._bodies import (
     MAX_QUESTION,
     Body,
@@ -125,13 +126,8 @@ def read_ask(body: AskBody) -> dict[str, Any]:
     Guarantee: equal questions have equal documents. `plan_of` takes the document, on a worker and in the
     runner alike.
     """
-    forms = [name for name in ("sql", "plan", "method") if getattr(body, name) is not None]
-    if len(forms) != 1:
-        raise TacitError(
-            "bad-parameter",
-            "a question is exactly one of: sql, plan, method",
-            fix="send the field sql with one SELECT, such as SELECT COUNT(*) FROM visits",
-        )
+    example = "send the field sql with one SELECT, such as SELECT COUNT(*) FROM visits"
+    exactly_one("a question", sql=body.sql, plan=body.plan, method=body.method, fix=example)
     if body.sql is not None:
         _check_size(body.sql)
     _check_keys(body.keys)

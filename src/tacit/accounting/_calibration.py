@@ -10,10 +10,11 @@ from tacit.accounting._budget import Budget
 from tacit.accounting._charge import charge
 from tacit.accounting._cost import Cost
 from tacit.accounting._zcdp import rho_cap
+from tacit.bisection import first_integer
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
-from tacit.fixes import Code, Set
-from tacit.parameters import Instance
+from tacit.fixes import Code
+from tacit.parameters import Instance, Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,12 +52,9 @@ def calibrate(
     """
     if target is None:
         target = Budget(epsilon, delta, rho=rho)
-    elif epsilon is not None or delta or rho is not None:
-        raise TacitError(
-            "bad-parameter",
-            "give either a target, or epsilon, delta and rho; not both",
-            fix=Set(epsilon=1, delta=1e-6),
-        )
+    else:
+        for name, value in (("epsilon", epsilon), ("delta", delta or None), ("rho", rho)):
+            Omitted("with a target").read(name, value)
     target = Instance(Budget, "Budget(epsilon=1, delta=1e-6)").read("target", target)
 
     goal = _protection(target)
@@ -120,19 +118,12 @@ def queries_within(target: Budget, cost: Cost) -> int:
     >>> queries_within(Budget(epsilon=1), Cost.pure(0.1))
     10
     """
-    if not cost.parts:
-        raise bad_parameter("cost", "one that reveals something", cost, fix=Code("Cost.pure(0.1)"))
-    low, high = 0, 1
-    while (high * cost).fits(target):
-        low, high = high, 2 * high
-        if high > 2**60:
-            raise bad_parameter(
-                "cost", "one that fits fewer than 2^60 times", cost, fix=Code("Cost.pure(0.1)")
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if (middle * cost).fits(target) else (low, middle)
-    return low
+    high = 1
+    while cost.parts and high <= 2**60 and (high * cost).fits(target):
+        high *= 2
+    if not cost.parts or high > 2**60:
+        raise bad_parameter("cost", "one that fits fewer than 2^60 times", cost, fix=Code("Cost.pure(0.1)"))
+    return first_integer(lambda k: not (k * cost).fits(target), high // 2, high) - 1
 
 
 class _Reached(NamedTuple):

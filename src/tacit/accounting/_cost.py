@@ -43,7 +43,7 @@ from tacit.accounting.numeric import Bracket, exp_up, float_down, float_up, log_
 from tacit.errors import TacitError
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Set
-from tacit.parameters import Choice, Instance, Probability, RealNumber, Share, exactly_one
+from tacit.parameters import Choice, Instance, Needed, Probability, RealNumber, Share, exactly_one
 
 if TYPE_CHECKING:
     from typing import Self
@@ -439,12 +439,10 @@ class Cost:
         """
         for cost in candidates:
             cost = Instance(Cost, "Cost.best_of(a, b, runs=10)").read("cost", cost)
-        if not candidates or (runs is None) == (gamma is None) or (law == "poisson" and runs is None):
-            raise TacitError(
-                "bad-parameter",
-                "best_of needs at least one cost, and runs or gamma (but a Poisson law has no gamma)",
-                fix=Code("Cost.best_of(a, b, runs=10)"),
-            )
+        check_not_empty("candidates", candidates, "[a, b]")
+        exactly_one("best_of", fix=Code("Cost.best_of(a, b, runs=10)"), runs=runs, gamma=gamma)
+        if law == "poisson":
+            Needed[Number](10, "for a Poisson law", why="it has no gamma").read("runs", runs)
         adjacency = the_same(cost.adjacency for cost in candidates)
         checked_runs(law, Fraction(1, 2))
         if runs is None or law == "poisson":

@@ -53,6 +53,7 @@ from tacit.accounting.numeric._mgf import (
 )
 from tacit.accounting.numeric._quadrature import dot
 from tacit.accounting.numeric._sum_facts import exact_largest_loss
+from tacit.bisection import first_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,12 +201,9 @@ class ComposedLosses(NamedTuple):
 
     def root(self, delta: float) -> float:
         """Return about the smallest e with delta(e) <= delta; between two losses delta is P - exp(e) Q."""
-        low, high = -1, len(self.losses) - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if self.delta(float(self.losses[middle])).upper <= delta else (middle, high)
-            )
+        high = first_integer(
+            lambda i: self.delta(float(self.losses[i])).upper <= delta, -1, len(self.losses) - 1
+        )
         p = float(self.masses[high:].sum())
         q = dot(self.masses[high:], np.exp(self.losses[high] - self.losses[high:]))
         return float(self.losses[high]) + (math.log((p - delta) / q) if p > delta else -math.inf)

@@ -59,15 +59,11 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
     if values.dtype.kind in "iu":
         return _quantise_whole(values, step) if values.ndim else _floor(Fraction(int(values)), step)
     if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-        raise _not_numbers("x", values.dtype.name)
+        raise _wrong("x", "a number or an array of numbers", values.dtype.name, fix=Set(x=[0.5, 2]))
     if not np.isfinite(values).all():
-        raise bad_parameter(
-            "x",
-            "finite",
-            "NaN or an infinity",
-            why="they have no place on a grid",
-            fix="replace or remove NaN and infinite values first",
-        )
+        why = "they have no place on a grid"
+        fix = "replace or remove NaN and infinite values first"
+        raise _wrong("x", "finite", "NaN or an infinity", why=why, fix=fix)
     values = values.astype(np.float64, copy=False)
     if values.ndim == 0:
         return _floor(Fraction(float(values)), step)
@@ -79,11 +75,13 @@ def _array(name: str, values: object) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (ValueError, OverflowError):
-        raise _not_numbers(name, "a ragged sequence") from None
+        fix = Set(**{name: [0.5, 2]})
+        raise _wrong(name, "a number or an array of numbers", "a ragged sequence", fix=fix) from None
 
 
-def _not_numbers(name: str, form: str) -> TacitError:
-    return bad_parameter(name, "a number or an array of numbers", form, fix=Set(**{name: [0.5, 2]}))
+def _wrong(name: str, must_be: str, form: str, *, fix: Set | str, why: str = "") -> TacitError:
+    """Build the refusal of values by their form; it shows none of them, because they may be private."""
+    return bad_parameter(name, must_be, form, why=why, fix=fix)
 
 
 def _floor(x: Fraction, step: Fraction) -> int:
@@ -166,7 +164,7 @@ def from_grid(k: int | Sequence[int] | NDArray[Any], grid: Number) -> float | ND
     if values.dtype == object:
         integral = all(isinstance(item, int) and not isinstance(item, bool) for item in values.flat)
     if not integral:
-        raise bad_parameter("k", "a whole number or an array of them", values.dtype.name, fix=Set(k=3))
+        raise _wrong("k", "a whole number or an array of them", values.dtype.name, fix=Set(k=3))
     if values.ndim == 0:
         return _nearest(int(k) * n, d)  # type: ignore[arg-type]
     if values.dtype != object and values.size:

@@ -51,11 +51,8 @@ def read(
     """Read one number as a Fraction, or many as an `ExactArray` whose `near` has their shape."""
     if type(value) is int or type(value) is float:
         return _plain(name, value, zero, most)
-    if type(value) is Fraction:  # most are positive, short and at most `most`: seen in whole numbers
-        n, d = (
-            value.numerator,
-            value.denominator,
-        )  # quickly, in whole numbers: positive, short, at most `most`
+    if type(value) is Fraction:  # nearly all are positive, short and at most `most`: seen in whole numbers
+        n, d = value.numerator, value.denominator
         if 0 < n < _SHORT and d < _SHORT and (most is None or n * most.denominator <= most.numerator * d):
             return value
     if isinstance(value, np.ndarray) and value.ndim == 0:

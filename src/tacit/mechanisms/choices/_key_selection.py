@@ -389,8 +389,8 @@ def _holds(reach: int, per_step: Decimal, allowed: Decimal) -> bool:
 @lru_cache(maxsize=1024)
 def _gaussian(rho: Fraction, delta: Fraction, movement: int) -> tuple[GaussianLaw, int]:
     """Return the law for rho and 1 + t, t the smallest number with P(noise >= t) <= delta/moved."""
-    if delta < _SMALLEST * movement:
-        raise bad_parameter("delta", "at least 10^-280 for each key", float(delta), fix=Set(delta=1e-6))
+    why = "the chance of a Gaussian tail must be at least 10^-280 for each key"
+    RealNumber(least=_SMALLEST * movement, below=1, instead=1e-6, why=why).read("delta", delta)
     law = GaussianLaw(square_root_up(Fraction(movement) / (2 * rho)))
     check_width(law.sigma, power=56)
     return law, 2 + law.reaches(2 * delta / movement)  # P(noise >= t) is half of P(|noise| > t - 1)

@@ -26,7 +26,7 @@ from tacit.fixes import Set
 from tacit.mechanisms._mechanism import figure, show
 from tacit.mechanisms._noise_laws import square_root_up
 from tacit.mechanisms._randomness import sampling_secret
-from tacit.mechanisms.training._sampled_steps import SampledSteps, noise_multiple
+from tacit.mechanisms.training._sampled_steps import SampledSteps, noise_multiple, wrapped_sums
 from tacit.parameters import Integer
 from tacit.strategies import band_coefficients, column_norm_squared, totals_error
 
@@ -132,10 +132,7 @@ class BandedRun:
 
         The row is computed modulo 2^64; what wraps around is still a function of the noisy row.
         """
-        sums = np.asarray(exact)
-        if sums.dtype.kind not in "iu":
-            raise TypeError(f"sums must be whole numbers, not {sums.dtype}: their sensitivity is exact")
-        sums = sums.astype(np.int64)
+        sums = wrapped_sums(exact).copy()  # later steps need them, whatever becomes of the argument
         fresh = np.asarray(noise.rounded_gaussian(self.sigma, sums.shape))
         with np.errstate(over="ignore"):
             row = self.coefficients[0] * sums + fresh

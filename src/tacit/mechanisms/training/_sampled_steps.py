@@ -194,6 +194,18 @@ def whole_sums(exact: Any) -> NDArray[np.int64]:
     return sums.astype(np.int64, copy=False)
 
 
+def wrapped_sums(exact: Any) -> NDArray[np.int64]:
+    """Return sums as 64-bit integers, modulo 2^64; refuse floats, whose sensitivity is not exact.
+
+    Examples
+    --------
+    >>> wrapped_sums(np.array([2**64 - 5, 7], np.uint64)).tolist()
+    [-5, 7]
+    """
+    array = np.asarray(exact)
+    return array.view(np.int64) if array.dtype == np.uint64 else whole_sums(array)
+
+
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class SampledSteps(Mechanism):
     """Steps that each draw a Poisson sample of the units and add Gaussian noise to the sum over it.
@@ -426,8 +438,7 @@ class SharedSteps(Mechanism):
 
     def noisy(self, exact: Any) -> Any:
         """Return whole numbers with one share of discrete Gaussian noise, modulo 2^64 as all sums of them."""
-        array = np.asarray(exact)
-        sums = array.view(np.int64) if array.dtype == np.uint64 else whole_sums(array)  # modulo 2^64
+        sums = wrapped_sums(exact)
         if sums.size != self.dimension:
             raise RuntimeError("the cost was stated for another number of sums")
         with np.errstate(over="ignore"):

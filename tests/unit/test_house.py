@@ -179,3 +179,99 @@ def test_tests_mirror_the_rooms():
     folders = {path.name for path in (ROOT / "tests" / "unit").iterdir() if path.is_dir()} - {"__pycache__"}
     assert folders <= rooms
     assert rooms - folders <= {"noise"} or rooms == folders
+
+
+# furniture and nouns
+
+#: Words that say nothing of what a variable holds. Loops inside one expression may use them.
+VAGUE = frozenset(
+    {
+        "alone", "added", "apart", "asked", "both", "called", "counted", "drawn", "first", "found", "given",
+        "held", "kept", "known", "last", "least", "left", "listed", "made", "measured", "most", "moved",
+        "named", "near", "one", "opened", "own", "paid", "place", "read", "said", "seen", "shown", "taken",
+        "there", "together", "wanted", "what", "who", "whole", "wide", "written", "wrong",
+    }
+)  # fmt: skip
+LARGEST_FOLDER = 25
+LARGEST_MODULE = 1_100
+LARGEST_SHARE = 0.025
+
+
+def bindings(module):
+    """Return the names that a module binds: variables, loop variables of statements and arguments."""
+    brief = {
+        id(node)
+        for inner in ast.walk(module)
+        if isinstance(inner, ast.comprehension)
+        for node in ast.walk(inner.target)
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in brief:
+            yield node.id
+        elif isinstance(node, ast.arg) and node.arg not in {"self", "cls"}:
+            yield node.arg
+
+
+def share_of_vague(modules_):
+    names = [name for module in modules_ for name in bindings(module)]
+    return sum(name in VAGUE for name in names) / len(names)
+
+
+def test_variables_are_named_by_nouns():
+    assert share_of_vague(map(tree, modules())) <= LARGEST_SHARE
+
+
+def test_vague_names_would_be_found():
+    text = (
+        "def f(given, rows):\n    found = [one for one in rows]\n    for one in found:\n        total = one"
+    )
+    assert list(bindings(ast.parse(text))) == ["given", "rows", "found", "one", "total"]
+    assert share_of_vague([ast.parse(text)]) == 3 / 5
+
+
+def test_no_folder_is_a_corridor():
+    folders = defaultdict(list)
+    for path in modules():
+        folders[path.parent].append(path.name)
+    assert {
+        str(folder.relative_to(HOME)): len(names)
+        for folder, names in folders.items()
+        if len(names) > LARGEST_FOLDER
+    } == {}
+
+
+def test_a_big_idea_has_one_file_of_a_readable_size():
+    assert [
+        str(path.relative_to(HOME))
+        for path in modules()
+        if len(path.read_text().splitlines()) > LARGEST_MODULE
+    ] == []
+
+
+def names_assigned(path):
+    return {getattr(node.targets[0], "id", "") for node in tree(path).body if isinstance(node, ast.Assign)}
+
+
+def test_private_modules_have_no_list_of_their_names():
+    private = [p for p in modules() if p.name.startswith("_") and p.stem not in {"__init__", "__main__"}]
+    assert [str(path.relative_to(HOME)) for path in private if "__all__" in names_assigned(path)] == []
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in modules()} - {HOME}))
+def test_the_docstring_of_a_folder_leads_through_its_modules(folder):
+    words = ast.get_docstring(tree(folder / "__init__.py"))
+    names = [path.stem for path in folder.glob("_*.py") if path.name != "__init__.py"]
+    assert [name for name in names if f"`{name}`" not in words] == []
+
+
+def test_every_docstring_begins_with_a_sentence():
+    odd = []
+    for path in modules():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
+                words := ast.get_docstring(node)
+            ):
+                line = words.partition("\n\n")[0].replace("\n", " ").strip()
+                if not line.endswith((".", "?", ":")) or line[0].islower():
+                    odd.append(f"{path.relative_to(HOME)}: {getattr(node, 'name', 'module')}: {line[:80]}")
+    assert odd == []

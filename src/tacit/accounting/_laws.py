@@ -225,7 +225,7 @@ class SampledLoss:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledLoss:
-    """n local reports in random order, each epsilon0-DP for any two values of the report (replace)."""
+    """A shuffle of n local reports, each epsilon0-DP for any two values of the report (replace)."""
 
     n: int
     epsilon0: Fraction
@@ -273,7 +273,7 @@ class CategoricalResponseLoss:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledResponseLoss:
-    """n reports in random order, each a `CategoricalResponseLoss` about one person (replace)."""
+    """A shuffle of n reports, each a `CategoricalResponseLoss` about one person (replace)."""
 
     n: int
     epsilon0: Fraction

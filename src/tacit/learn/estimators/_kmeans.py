@@ -1,4 +1,4 @@
-"""k-means: a private coreset, clustering of it for free, and two noisy moves of the centres.
+"""Clusters by k-means: a private coreset, clustering of it for free, and two noisy moves of the centres.
 
 A tree of public directions with noisy splits gives the coreset. Weighted k-means on its few noisy points is
 post-processing, with public seeds. The plan says what is asked of the data, and at which shares of the noise.
@@ -361,7 +361,7 @@ def start_centres(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
-    """k-means that protects each unit by (epsilon, delta).
+    """Clusters by k-means, a fit that protects each unit by (epsilon, delta).
 
     Guarantee: noisy moments give a centre and a radius, to which rows are clipped. One row is then in one
     node of each level of a tree, in one leaf, and with one centre in each move. All parts together cost one

@@ -435,7 +435,10 @@ class Listed:
         if len(values) < self.least or (self.most is not None and len(values) > self.most):
             raise self._refusal(name, f"{len(values):,}" if values else "none")
         if self.each is not None:
-            values = [self.each.read(name, one) for one in values]
+            try:
+                values = [self.each.read(name, one) for one in values]
+            except TacitError as refused:
+                raise refused.but(fix=Code(f"{name}={self.example}")) from None
         if self.different:
             try:
                 twice = len(set(values)) < len(values)

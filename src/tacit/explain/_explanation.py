@@ -34,6 +34,7 @@ from tacit.explain._question import ExplainedQuestion
 from tacit.explain._tradeoff import half_width
 from tacit.fixes import Code
 from tacit.mechanisms import DiscreteLaplace
+from tacit.parameters import Listed, RealNumber
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -424,7 +425,8 @@ def explain(
     epsilon = pure_epsilon(cost)
     asked_delta = read_share("delta", delta, example=1e-6)
     read_at = 0.0 if epsilon is not None else asked_delta
-    before = tuple(read_share("priors", prior, example=(0.1, 0.5)) for prior in priors)
+    shares = Listed("probabilities", "(0.1, 0.5)", least=0, each=RealNumber(above=0, below=1))
+    before = tuple(float(prior) for prior in shares.read("priors", priors))
     sizes = tuple(count("families", size, zero=False) for size in families)
     explained = ExplainedQuestion("count") if question is None else question
     forecasts, promise = forecasts_of(subject), promise_of(subject)

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
-from tacit.fixes import Set
-from tacit.parameters import Probability
+from tacit.errors import TacitError
+from tacit.parameters import Probability, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tacit.accounting import Cost
+    from tacit.exact import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +100,9 @@ def best_test(cost: Cost) -> Callable[[float], float]:
     return most_true_alarms
 
 
-def read_share(name: str, value: Number, *, example: object = 0.5) -> float:
+def read_share(name: str, value: Number, *, example: Number = 0.5) -> float:
     """Read a probability that is greater than 0 and less than 1; `example` is a valid parameter."""
-    share = rational(name, value)
-    if share >= 1:
-        raise bad_parameter(name, "greater than 0 and less than 1", value, fix=Set(**{name: example}))
-    return float(share)
+    return float(RealNumber(above=0, below=1, instead=example).read(name, value))
 
 
 def shown_odds(chance: float) -> str:

@@ -8,7 +8,8 @@ from typing import Final, SupportsIndex
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Choose, Set
+from tacit.fixes import Set
+from tacit.parameters import Choice
 
 STATISTICS: Final = ("count", "sum", "mean")
 _EXAMPLE: Final = Set(bounds=(0, 100))
@@ -44,10 +45,7 @@ class ExplainedQuestion:
     def __init__(
         self, statistic: str, n: SupportsIndex | None = None, bounds: tuple[Number, Number] | None = None
     ) -> None:
-        if statistic not in STATISTICS:
-            fix = Choose(STATISTICS, given=str(statistic))
-            raise bad_parameter("statistic", f"one of {', '.join(STATISTICS)}", statistic, fix=fix)
-        object.__setattr__(self, "statistic", statistic)
+        object.__setattr__(self, "statistic", Choice(STATISTICS).read("statistic", statistic))
         object.__setattr__(self, "n", None if n is None else count("n", n, zero=False))
         object.__setattr__(self, "bounds", None if bounds is None else _read_bounds(bounds))
         if statistic != "count" and self.bounds is None:

@@ -18,7 +18,8 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.explain._odds import believe, number_up, read_share, shown_odds
 from tacit.explain._question import ExplainedQuestion
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Choose, Code
+from tacit.parameters import Listed, RealNumber
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -412,14 +413,11 @@ def rate_distortion(epsilons: Iterable[Number] = (0.01, 0.03, 0.1, 0.3, 1, 3)) -
     (1.0, 1.0)
     """
     points = []
-    for value in epsilons:
-        epsilon = rational("epsilons", value)
+    for epsilon in Listed("positive numbers", "(0.1, 1)", each=RealNumber()).read("epsilons", epsilons):
         noise = mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
         book = mechanisms.Laplace(epsilon=epsilon, sensitivity=1).textbook
         kl = Cost.discrete_laplace(scale=1 / epsilon, sensitivity=1).kl
         points.append(RatePoint(float(epsilon), kl, noise.variance, book.kl, book.variance))
-    if not points:
-        raise bad_parameter("epsilons", "at least one number", (), fix=Set(epsilons=(0.1, 1)))
     return RateDistortion(tuple(sorted(points, key=lambda point: point.epsilon)))
 
 

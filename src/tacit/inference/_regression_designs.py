@@ -36,6 +36,7 @@ from tacit.inference._linear_regression import LinearFit, MeasuredColumn
 from tacit.inference._logistic_regression import LogisticColumn, LogisticFit
 from tacit.inference._measured_rows import check_one_row, contribution_of, count_noise, noise_of, task_of
 from tacit.inference._regression_table import RegressionTable
+from tacit.parameters import Choice, Omitted
 from tacit.tables import read_axes, read_rows, rows_document
 
 if TYPE_CHECKING:
@@ -426,24 +427,12 @@ def regress_design(
     names: object = on
     if isinstance(names, str) or not on or len({*on, outcome}) != len(on) + 1:
         raise bad_parameter("on", "different columns, without the outcome", on, fix=Set(on=["age", "sex"]))
-    if kind == "logistic":
-        if bounds:
-            raise bad_parameter(
-                "bounds",
-                "omitted for a logistic regression, which uses bins",
-                bounds,
-                fix=Set(bins={on[0]: 5}),
-            )
+    if Choice(("linear", "logistic")).read("kind", kind) == "logistic":
+        fix = Set(bins={on[0]: 5})
+        Omitted("for a logistic regression, which uses bins", fix=fix).read("bounds", bounds or None)
         return logistic_design(rows, outcome, list(on), bins, keys)
-    if kind != "linear":
-        raise bad_parameter("kind", "linear or logistic", kind, fix=Set(kind="linear"))
-    if bins:
-        raise bad_parameter(
-            "bins",
-            "omitted for a linear regression, which uses bounds",
-            bins,
-            fix=Set(bounds={on[0]: (0, 100)}),
-        )
+    fix = Set(bounds={on[0]: (0, 100)})
+    Omitted("for a linear regression, which uses bounds", fix=fix).read("bins", bins or None)
     return linear_design(rows, outcome, list(on), dict(bounds or {}), keys)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import Call, Column, Literal, RowCounts, TableQuestion, lit, resolve, scope
 from tacit.core import Draft, Forecast, Goal
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import rational
+from tacit.errors import TacitError
 from tacit.fixes import Code, Set
 from tacit.inference._measured_rows import check_one_row, count_noise, noise_of, task_of
 from tacit.inference._survival import SurvivalCurves
+from tacit.parameters import Listed, Omitted, RealNumber
 from tacit.tables import read_axes, read_rows, rows_document
 
 if TYPE_CHECKING:
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
     from tacit.tables import Axis, Rows, TableDataset
 
 _MOST_BINS = 200
+_CUTS = Listed(
+    "cuts of the time", "[0, 13, 26, 39, 52]", least=2, most=_MOST_BINS + 1, rising=True,
+    each=RealNumber(zero=True, negative=True),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +117,9 @@ def survival_design(
 ) -> SurvivalDesign:
     """Read a question for survival curves; see `survival`."""
     check_one_row(rows, "a survival curve")
-    cuts = [float(rational("a cut", cut, zero=True, negative=True)) for cut in bins]
-    if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)) or len(cuts) > _MOST_BINS + 1:
-        raise bad_parameter(
-            "bins", f"2 to {_MOST_BINS + 1} rising cuts of the time", bins, fix=Set(bins=[0, 13, 26, 39, 52])
-        )
-    if keys is not None and by is None:
-        raise bad_parameter("keys", "given together with by", keys, fix=Set(by="arm"))
+    cuts = [float(cut) for cut in _CUTS.read("bins", bins)]
+    if by is None:
+        Omitted("where by is omitted", fix=Set(by="arm")).read("keys", keys)
     group = None
     if by is not None:
         own_keys = None if keys is None else {by: keys}

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import AnswerTable, Cells
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
+from tacit.errors import TacitError
+from tacit.fixes import Code
 from tacit.inference._estimate import NOISE, NOISE_AND_SAMPLING
 from tacit.inference._means import mean_ends
 from tacit.inference._measurements import noisy_lines
 from tacit.inference._sampling_intervals import count_sets
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from tacit.core import MeasuredIntegers, Release
@@ -27,9 +28,8 @@ _NONE = "no interval for sampling, because its spread was not measured or has no
 def with_intervals(release: Release[Any], covers: str) -> Release[Any]:
     """Return the release with intervals for ``"noise"`` or for ``"sampling"`` (noise and sampling)."""
     answer = release.content
-    if covers not in {"noise", "sampling"}:
-        raise bad_parameter("covers", "noise or sampling", covers, fix=Set(covers="sampling"))
-    covers_words = NOISE if covers == "noise" else NOISE_AND_SAMPLING
+    chosen = Choice(("noise", "sampling")).read("covers", covers)
+    covers_words = NOISE if chosen == "noise" else NOISE_AND_SAMPLING
     if getattr(answer, "covers", NOISE) == covers_words:
         return release
     if not isinstance(answer, AnswerTable) or covers == "noise":

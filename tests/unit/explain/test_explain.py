@@ -306,13 +306,13 @@ def test_nonsense_is_refused(wrong):
     ("wrong", "fix"),
     [
         (lambda: tc.explain(3), Code("tc.explain(tc.Cost.pure(0.5))")),
-        (lambda: tc.explain(PURE, priors=[1]), Set(priors=(0.1, 0.5))),
+        (lambda: tc.explain(PURE, priors=[1]), Code("priors=(0.1, 0.5)")),
         (lambda: tc.explain(GAUSSIAN, delta=1), Set(delta=1e-6)),
         (lambda: tradeoff("count", error=1, confidence=1), Set(confidence=0.95)),
         (lambda: ExplainedQuestion("median"), Choose(("count", "sum", "mean"), given="median")),
         (lambda: ExplainedQuestion("mean", bounds=(0, 1)), Set(n=1000)),
         (lambda: ExplainedQuestion("sum", n=3), Set(bounds=(0, 100))),
-        (lambda: rate_distortion([]), Set(epsilons=(0.1, 1))),
+        (lambda: rate_distortion([]), Code("epsilons=(0.1, 1)")),
         (
             lambda: what_a_budget_buys({"a": ExplainedQuestion("count", 5)}, epsilon=1, weights={"b": 2}),
             Choose(("a",), given="b"),

@@ -32,7 +32,7 @@ from tacit.audit.lab._worlds import (
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
-from tacit.parameters import Choice
+from tacit.parameters import Choice, Integer, Listed
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -495,11 +495,8 @@ def beacon(
     """
     exact, number = read_epsilons(epsilons), read_trials(trials)
     n = count("people", people, zero=False)
-    numbers = sorted({count("questions", each, zero=False) for each in questions})
-    if not numbers or numbers[-1] > 10_000:
-        raise bad_parameter(
-            "questions", "numbers between 1 and 10,000", numbers, fix=Set(questions=(100, 1000))
-        )
+    asked_for = Listed("whole numbers", "(100, 1000)", each=Integer(1, 10_000))
+    numbers = sorted(set(asked_for.read("questions", questions)))
     powers = {}
     for size in numbers:
         members, outsiders = (_random_questions(n, size, min(number, 2000), inside=side) for side in (1, 0))
@@ -681,15 +678,9 @@ def singling_out(
     ((11, 17), (17, 31))
     """
     exact, number = read_epsilons(epsilons), read_trials(trials)
-    sizes = sorted({count("crowds", crowd) for crowd in crowds})
-    few = count("simulated", simulated)
-    if not sizes or not 10 <= sizes[0] <= sizes[-1] <= 10**10 or not 10 <= few <= 20_000:
-        raise bad_parameter(
-            "crowds",
-            "numbers from 10 to ten billion, and simulated from 10 to 20,000",
-            (sizes, few),
-            fix=Set(crowds=(1000, 1_000_000), simulated=1000),
-        )
+    crowd_sizes = Listed("whole numbers", "(1000, 1_000_000)", each=Integer(10, 10**10, instead=1000))
+    sizes = sorted(set(crowd_sizes.read("crowds", crowds)))
+    few = Integer(10, 20_000, instead=1000).read("simulated", simulated)
     curve = tuple(
         from_trials(epsilon, *(noisy_counts(np.full(number, here), epsilon) >= 1 for here in (1, 0)))
         for epsilon in exact

@@ -16,9 +16,8 @@ from tacit.audit.lab._worlds import (
     read_epsilons,
     read_trials,
 )
-from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Set
+from tacit.parameters import Integer, RealNumber
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -176,15 +175,9 @@ def heat_map(
     (True, True, True)
     """
     exact, number = read_epsilons(epsilons), read_trials(trials)
-    size, fewest = count("sites", sites, zero=False), count("least", least, zero=False)
+    size, fewest = Integer(1, 1000, instead=60).read("sites", sites), count("least", least, zero=False)
     work = count("rounds", rounds, zero=False)
-    if size > 1000 or not 0.5 <= kernel <= 20:
-        raise bad_parameter(
-            "sites",
-            "at most 1,000, with a kernel of 0.5 to 20 cells",
-            (size, kernel),
-            fix=Set(sites=60, kernel=3),
-        )
+    RealNumber(least=0.5, most=20, instead=3).read("kernel", kernel)
     places = np.floor(_SIDE * hashed_uniform(np.arange(2 * size), stream=90)).astype(np.int64).reshape(-1, 2)
     cells = np.zeros((_SIDE, _SIDE), dtype=np.int64)
     np.add.at(cells, tuple(places.T), 1)

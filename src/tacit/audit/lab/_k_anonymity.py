@@ -25,8 +25,8 @@ from tacit.audit.lab._worlds import (
     synthetic_people,
 )
 from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
+from tacit.parameters import Integer
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -96,7 +96,6 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
     >>> groups.label.tolist(), groups.shown(0)
     ([0, 0, 0, 1, 1, 1], 'age 20-22')
     """
-    smallest = count("k", k, zero=False)
     if not known:
         raise bad_parameter(
             "known",
@@ -105,10 +104,7 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
             fix=Code('k_anonymise(people.known("age", "postcode"), k=5)'),
         )
     table = np.column_stack([np.asarray(column, dtype=np.int64) for column in known.values()])
-    if len(table) < smallest:
-        raise bad_parameter(
-            "k", f"at most the number of people, {len(table)}", smallest, fix=Set(k=max(1, len(table)))
-        )
+    smallest = Integer(1, max(1, len(table)), f"there are {len(table):,} people").read("k", k)
     spread = np.maximum(np.ptp(table, axis=0), 1)
     label = np.empty(len(table), dtype=np.int64)
     finished: list[npt.NDArray[np.int64]] = []

@@ -22,8 +22,8 @@ from tacit.audit.lab._worlds import (
     read_trials,
 )
 from tacit.errors import bad_parameter
-from tacit.exact import count
 from tacit.fixes import Set
+from tacit.parameters import Integer, Listed
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -427,15 +427,10 @@ def update_membership(
     (True, 0.569)
     """
     promised, number = read_epsilons(epsilons), read_trials(trials)
-    sizes = sorted({count("batches", size, zero=False) for size in batches})
-    units, repeats = count("hidden", hidden), count("runs", runs, zero=False)
-    if not sizes or sizes[-1] > 200 or not 8 <= units <= 1024 or repeats > 1000:
-        raise bad_parameter(
-            "batches",
-            "at most 200 patients, with 8 to 1,024 hidden units and at most 1,000 runs",
-            (sizes, units, repeats),
-            fix=Set(batches=(8, 32, 128), hidden=64, runs=20),
-        )
+    batch_sizes = Listed("numbers of patients", "(8, 32, 128)", each=Integer(1, 200))
+    sizes = sorted(set(batch_sizes.read("batches", batches)))
+    units = Integer(8, 1024, instead=64).read("hidden", hidden)
+    repeats = Integer(1, 1000, instead=20).read("runs", runs)
     scans = Scans.of(pictures, classes)
     steps = on_grid(
         ScanNetwork.honest(scans, units, _MEMBERSHIP_STREAM).gradients(
@@ -628,15 +623,10 @@ def update_inversion(
     (True, True, 0.0)
     """
     promised, number = read_epsilons(epsilons), read_trials(trials)
-    sizes = sorted({count("batches", size, zero=False) for size in batches})
-    units, repeats = count("hidden", hidden), count("runs", runs, zero=False)
-    if not sizes or sizes[-1] > 64 or not 8 <= units <= 1024 or repeats > 1000:
-        raise bad_parameter(
-            "batches",
-            "at most 64 patients, with 8 to 1,024 hidden units and at most 1,000 runs",
-            (sizes, units, repeats),
-            fix=Set(batches=(1, 8, 32), hidden=256, runs=10),
-        )
+    batch_sizes = Listed("numbers of patients", "(1, 8, 32)", each=Integer(1, 64))
+    sizes = sorted(set(batch_sizes.read("batches", batches)))
+    units = Integer(8, 1024, instead=256).read("hidden", hidden)
+    repeats = Integer(1, 1000, instead=10).read("runs", runs)
     scans = Scans.of(pictures, classes)
     target = on_grid(
         ScanNetwork.honest(scans, units, _INVERSION_STREAM).gradients(

@@ -17,14 +17,14 @@ from tacit import noise
 from tacit.accounting import Cost
 from tacit.audit._outputs import clopper_pearson
 from tacit.errors import bad_parameter
-from tacit.exact import Number, rational
-from tacit.fixes import Set
-from tacit.parameters import Integer
+from tacit.parameters import Integer, Listed, RealNumber
 from tacit.report import ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from fractions import Fraction
+
+    from tacit.exact import Number
 
 
 DIAGNOSES: Final = (
@@ -273,10 +273,8 @@ def curve_table(curve: Iterable[Success], title: str = "against Tacit") -> Repor
 
 def read_epsilons(epsilons: Iterable[Number]) -> tuple[Fraction, ...]:
     """Read the epsilons to attack at; there must be at least one."""
-    exact = tuple(rational("epsilons", epsilon) for epsilon in epsilons)
-    if not exact:
-        raise bad_parameter("epsilons", "at least one number", (), fix=Set(epsilons=(0.1, 1)))
-    return exact
+    positive = Listed("positive numbers", "(0.1, 1)", each=RealNumber())
+    return tuple(positive.read("epsilons", epsilons))
 
 
 def read_trials(trials: int) -> int:

@@ -4,6 +4,23 @@ All draws are integers. There is no seed, and no law is computed in floating poi
 Fraction, an int, or a float at its decimal reading (0.1 is one tenth). ``size=None`` returns a Python int of
 any size. A shape returns an array of 64-bit integers; if a draw does not fit, the call is refused with code
 ``does-not-fit``. If the operating system's generator fails, the call is refused with ``randomness-failed``.
+
+Modules, in reading order:
+
+_bits         secure random bits: the operating system's entropy, expanded
+_parameters   the parameters of a draw: one exact number, or one for each element
+_coins        coins whose chance is a rational number, or exp(-x) of one
+_uniform      uniform whole numbers and random orders
+_intervals    certified integers around reals, which decide what floats cannot
+_floats       exp and log with proven errors, for the quick case
+_geometric    geometric numbers, digit by digit
+_laplace      Laplace and geometric noise
+_gaussian     the discrete and the rounded Gaussian
+_bulk         the same laws in bulk: one table look-up for each draw
+_ladders      ladder noise: rungs of growing width
+_selection    chances proportional to exp(score / scale)
+_exceedances  only those of many draws that reach a level
+_grid         real numbers to whole multiples and back
 """
 
 from tacit.calls import refuse_wrong_calls

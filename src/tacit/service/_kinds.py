@@ -8,6 +8,7 @@ about a stream also says which day it asks for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +19,6 @@ from tacit.fixes import Choose
 from tacit.service._bodies import read_field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tacit.core import Dataset, DatasetKind, Plan, QuestionKind
     from tacit.ledger import Ledger
     from tacit.parameters import Parameter
@@ -173,7 +172,7 @@ def _totals(question: QuestionKind[Any]) -> list[str]:
 
 
 def plan_of_question(
-    dataset: Dataset, name: object, arguments: Mapping[str, object], totals: Mapping[str, Fraction]
+    dataset: Dataset, name: object, arguments: object, totals: Mapping[str, Fraction]
 ) -> Plan[Any]:
     """Plan one of the served questions of a dataset; everything else is refused.
 
@@ -188,6 +187,8 @@ def plan_of_question(
     if question is None or not question.served:
         offered = tuple(one.name for one in served_questions(dataset.kind))
         raise TacitError("not-allowed", "this dataset has no such method", fix=Choose(offered))
+    if not isinstance(arguments, Mapping):
+        raise TacitError("bad-parameter", f"the arguments of {name} are values by name")
     if extra := set(totals) - set(_totals(question)):
         raise TacitError(
             "bad-parameter",

@@ -33,7 +33,7 @@ class PackedPlans:
     def __init__(self, data: Any) -> None:
         from pyspark.sql.functions import lit
 
-        self._data, self._session = data, data._own
+        self._data, self._session = data, data._own_session
         self._laid: set[str] = set()
         self._keys: dict[str, Any] = {}
         self._secrets = {name: lit(text)._jc for name, text in data._secrets({}).items()}  # slow to make

@@ -279,7 +279,7 @@ def attach_sources(
                 register(con, f"tacit raw {name}", source.place)
             case StoredTable(is_file=True):
                 source.attach(con, name)
-                sources[name] = source.found(con, name)
+                sources[name] = source.find(con, name)
             case StoredTable():
                 sources[name] = _from_connection(
                     con, name, source, None if shared else folder / f"{i}.duckdb"
@@ -292,7 +292,7 @@ def _from_connection(
 ) -> StoredTable:
     """Look a table up in its own connection; copy it where the connections lead to several databases."""
     cursor: duckdb.DuckDBPyConnection = source.place.cursor()  # type: ignore[attr-defined]
-    table = source.found(cursor, name)
+    table = source.find(cursor, name)
     if copy is None:
         return table
     stored = [column for column, kind in table.described(cursor, name) if kind != GENERATED]

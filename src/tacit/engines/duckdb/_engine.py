@@ -170,12 +170,12 @@ class DuckDB:
         self._lock = threading.RLock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._discard: Callable[[], object] = lambda: None
-        self._asked: dict[str, int] = {}
+        self._uses: dict[str, int] = {}
         self._ranked: set[str] = set()
         self._stamps: dict[str, object] = {}
         self._types: dict[str, ColumnTypes] = {}
         self._stored: dict[str, ColumnTypes] = {}
-        self._looked: dict[str, object] = {}
+        self._schema_stamps: dict[str, object] = {}
         self._grids: dict[str, dict[str, str]] = {}
         self._declared: dict[str, set[str]] = {}
         self._as_bytes = False
@@ -198,7 +198,7 @@ class DuckDB:
             return None
         check_width(table, typed)
         self._stored[table] = typed
-        self._looked.setdefault(table, stamp)
+        self._schema_stamps.setdefault(table, stamp)
         if source.is_file:
             self._declared.setdefault(table, {name.lower() for name, _ in typed})
         return {name: kind if kind and family(kind) is None else "" for name, kind in typed}
@@ -273,7 +273,7 @@ class DuckDB:
         """Return the columns of a table as its source has them now; refuse others than the declared ones."""
         source, stored = self._tables[name].source, self._stored.get(name)
         stamp = source.stamp()
-        if stored is None or source.kind == "connection" or stamp != self._looked[name]:
+        if stored is None or source.kind == "connection" or stamp != self._schema_stamps[name]:
             try:
                 columns = self.columns(name)
             except (TacitError, OSError):
@@ -285,7 +285,7 @@ class DuckDB:
                     why="it holds no table that Tacit can read; opening the dataset again shows the reason",
                     fix="put the table back, or declare the dataset with its new place",
                 )
-            self._looked[name] = stamp
+            self._schema_stamps[name] = stamp
         now = self._stored[name]
         names = {column.lower() for column, _ in now}
         others = source.is_file and names != self._declared[name]
@@ -305,7 +305,7 @@ class DuckDB:
         con = self._opened()
         for name, table in self._tables.items():
             if table.unit is not None and self._snapshot is not None:
-                self._asked[name] = max(self._asked.get(name, 0), self._snapshot)
+                self._uses[name] = max(self._uses.get(name, 0), self._snapshot)
                 con.execute(self._first(con, name, 1))
 
     @contextmanager
@@ -461,7 +461,7 @@ class DuckDB:
         A snapshot is made when a table was asked about before. It goes with the connection when the source
         has changed.
         """
-        uses = self._asked[name] = self._asked.get(name, 0) + 1
+        uses = self._uses[name] = self._uses.get(name, 0) + 1
         types, grids = self._types[name], list(self._grids[name])
         if self._snapshot is None or uses <= self._snapshot:
             return limited_view(name, rows, types, self._rank(name), grids)

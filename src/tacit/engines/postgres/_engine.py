@@ -87,10 +87,10 @@ class Snapshots:
 
     def __init__(self, after: int | None) -> None:
         self._after = after
-        self._asked: dict[str, int] = {}
-        self._made: dict[str, _Snapshot] = {}
+        self._uses: dict[str, int] = {}
+        self._by_table: dict[str, _Snapshot] = {}
         self._number = 0
-        self._useless: list[str] = []
+        self._outdated: list[str] = []
         self._may_keep: bool | None = None
         self._current: set[str] = set()
 
@@ -103,11 +103,11 @@ class Snapshots:
             return
         if self._may_keep is None:
             [(self._may_keep,)] = session.execute(_MAY_KEEP).fetchall()
-        while self._useless:
-            session.execute(f"DROP TABLE IF EXISTS {self._useless.pop()}")
+        while self._outdated:
+            session.execute(f"DROP TABLE IF EXISTS {self._outdated.pop()}")
         for name, view in views.items():
-            self._asked[name] = self._asked.get(name, 0) + 1
-            if name not in self._made and self._may_keep and self._asked[name] > self._after:
+            self._uses[name] = self._uses.get(name, 0) + 1
+            if name not in self._by_table and self._may_keep and self._uses[name] > self._after:
                 self._number += 1
                 table = f"pg_temp.tacit_snapshot_{self._number}"
                 try:
@@ -115,14 +115,14 @@ class Snapshots:
                 except psycopg.Error:  # such as a trigger of the administrators that allows no tables
                     self._may_keep = False
                 else:
-                    self._made[name] = _Snapshot(table, view)
+                    self._by_table[name] = _Snapshot(table, view)
 
     def fill(self, session: Session, name: str, view: TableView, table: FoundTable, key: str) -> None:
         """Fill a snapshot within a transaction, or give up one that shows other rows than the transaction.
 
         Only after that may the transaction use it.
         """
-        snapshot = self._made.get(name)
+        snapshot = self._by_table.get(name)
         if snapshot is None or name in self._current:
             return
         # a role that may read some columns sees no versions of rows
@@ -151,20 +151,20 @@ class Snapshots:
 
     def table(self, name: str) -> str | None:
         """Return the temporary table that the current transaction may read instead of a table, if any."""
-        return self._made[name].table if name in self._current else None
+        return self._by_table[name].table if name in self._current else None
 
     def forget(self, name: str) -> None:
         """Give up a snapshot."""
         self._current.discard(name)
-        snapshot = self._made.pop(name, None)
+        snapshot = self._by_table.pop(name, None)
         if snapshot is not None:
-            self._useless.append(snapshot.table)
+            self._outdated.append(snapshot.table)
 
     def forget_all(self) -> None:
         """Forget the snapshots of a session that has ended."""
-        self._made.clear()
+        self._by_table.clear()
         self._current.clear()
-        self._useless.clear()
+        self._outdated.clear()
         self._may_keep = None
 
 
@@ -212,7 +212,7 @@ class PostgresEngine:
         self.dialect = PostgresDialect()
         self._lock = threading.RLock()
         self._session: Session | None = None
-        self._found: dict[str, FoundTable] = {}
+        self._located: dict[str, FoundTable] = {}
         self._views: dict[str, TableView] = {}
         self._snapshots = Snapshots(snapshot)
 
@@ -335,11 +335,11 @@ class PostgresEngine:
         """Begin a transaction on the tables as they are now; create the snapshots of these tables."""
         session = self._opened()
         for name in self._tables:
-            if name not in self._found:
+            if name not in self._located:
                 self._described(session, name)
         self._snapshots.prepare(session, {name: self._views[name] for name in names})
         session.execute(_BEGIN)
-        hold_tables(session, list(self._found.values()), self.dialect.quote)
+        hold_tables(session, list(self._located.values()), self.dialect.quote)
         session.check_settings()
         for name, before in list(self._views.items()):
             now = self._described(session, name)
@@ -350,7 +350,7 @@ class PostgresEngine:
     def look(self, session: Session, names: Sequence[str]) -> None:
         """Fill or check the snapshots of these tables within a transaction."""
         for name in names:
-            self._snapshots.fill(session, name, self._views[name], self._found[name], key_text(self._key))
+            self._snapshots.fill(session, name, self._views[name], self._located[name], key_text(self._key))
 
     def run(self, session: Session, statement: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
         """Run one statement within the transaction."""
@@ -372,7 +372,7 @@ class PostgresEngine:
     def _drop(self) -> None:
         session, self._session = self._session, None
         self._snapshots.forget_all()
-        self._found.clear()
+        self._located.clear()
         if session is not None:
             with suppress(Exception):
                 session.close()
@@ -398,7 +398,7 @@ class PostgresEngine:
             if of in types
         }
         view = TableView(self.dialect, located.within, columns, table.unit, grids)
-        self._found[name], self._views[name] = located, view
+        self._located[name], self._views[name] = located, view
         return view
 
     def writer(self) -> SqlWriter:

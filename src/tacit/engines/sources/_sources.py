@@ -200,11 +200,11 @@ class StoredTable(Source):
 
     def described(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
         """Return the columns with their types; DuckDB computes a generated column when it is read."""
-        source = self if self.within else self.found(con, name)
+        source = self if self.within else self.find(con, name)
         marks = {str(c): GENERATED for (c,) in con.execute(_GENERATED, list(source.within)).fetchall()}
         return _described(con, source.sql(name), marks)
 
-    def found(self, con: duckdb.DuckDBPyConnection, name: str) -> StoredTable:
+    def find(self, con: duckdb.DuckDBPyConnection, name: str) -> StoredTable:
         """Find the table, so that no view and no variable of Python can stand for it.
 
         Raises a DuckDB error where there is none, and refuses a view: it computes its rows when it is read.

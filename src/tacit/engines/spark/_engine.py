@@ -145,27 +145,29 @@ class SparkEngine:
         self._tables = dict(tables)
         self._key, self._snapshot = key, snapshot
         self._lock = threading.RLock()
-        self._given: Any = next(iter(self._tables.values())).source.place
-        self._own: Any = None
+        self._user_session: Any = next(iter(self._tables.values())).source.place
+        self._own_session: Any = None
         self._tag = f"tacit-{uuid.uuid4().hex}"
         self._types: dict[str, ColumnTypes] = {}
         self._sources: dict[str, SparkSource] = {}
         self._stamps: dict[str, object] = {}
-        self._asked: dict[str, int] = {}
-        self._kept: dict[str, Any] = {}
+        self._uses: dict[str, int] = {}
+        self._snapshots: dict[str, Any] = {}
         self._schemas: dict[str, tuple[object, ColumnTypes]] = {}
-        self._laid: dict[str, object] = {}
-        self._laid_limits: set[tuple[str, int]] = set()
+        self._views: dict[str, object] = {}
+        self._limited_views: set[tuple[str, int]] = set()
         self._at_work = False
-        weakref.finalize(self, _give_back, self._kept).atexit = False  # the cluster forgets with the session
-        if any(table.source.place is not self._given for table in self._tables.values()):
+        weakref.finalize(
+            self, _give_back, self._snapshots
+        ).atexit = False  # the cluster forgets with the session
+        if any(table.source.place is not self._user_session for table in self._tables.values()):
             raise TacitError(
                 "bad-parameter",
                 "the tables are in several Spark sessions",
                 why="one question runs in one session",
                 fix="name all tables in the same session",
             )
-        if is_stopped(self._given):
+        if is_stopped(self._user_session):
             raise _stopped()
 
     # Before the charge --------------------------------------------------------------------------------------
@@ -206,7 +208,7 @@ class SparkEngine:
             sql = public_values_sql(self.writer(), table, value, most, where, aggregate)
             raw = isinstance(value, Column) and value.kind is None and aggregate is None
             digits = raw and view_types(self._types[table]).get(value.name) == "digits"  # type: ignore[union-attr]
-            values = [line[0] for line in self._own.sql(sql).collect()]
+            values = [line[0] for line in self._own_session.sql(sql).collect()]
         return [Decimal(str(v)) if digits else v for v in values]
 
     def sql(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[str, ...]:
@@ -218,13 +220,13 @@ class SparkEngine:
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let Spark analyse the statements. No row is read, and no job runs."""
-        if is_stopped(self._given):
+        if is_stopped(self._user_session):
             raise _stopped()
         try:
             with self._lock, self._working():
                 for table in self._tables:
                     if self._described(table, fresh=True) is None:
-                        raise _stopped() if is_stopped(self._given) else _not_available(table)
+                        raise _stopped() if is_stopped(self._user_session) else _not_available(table)
                 self._analyse(question, statistics)
         except _failures() as error:
             raise TacitError(
@@ -247,8 +249,8 @@ class SparkEngine:
                 if kinds
                 else statement.sql
             )
-            analysed = self._own.sql(sql, self._secrets({"tacit_sample": (("",),)}))
-            if is_connect(self._own):  # only there, a statement waits until somebody asks about it
+            analysed = self._own_session.sql(sql, self._secrets({"tacit_sample": (("",),)}))
+            if is_connect(self._own_session):  # only there, a statement waits until somebody asks about it
                 _ = analysed.schema
 
     # After the charge ---------------------------------------------------------------------------------------
@@ -269,7 +271,7 @@ class SparkEngine:
                 yield self
             except BaseException:
                 with contextlib.suppress(Exception):
-                    self._own.interruptTag(self._tag)
+                    self._own_session.interruptTag(self._tag)
                 raise
             if {name: source.stamp() for name, source in self._sources.items()} != before:
                 self._forget()
@@ -287,10 +289,10 @@ class SparkEngine:
 
     def _run(self, statement: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
         for name, rows in sorted(statement.limited):
-            self._asked[name] = self._asked.get(name, 0) + 1
+            self._uses[name] = self._uses.get(name, 0) + 1
             self._lay_limit(name, rows)
         with progress("Reading the tables", lambda: 0.0):
-            lines = self._own.sql(statement.sql, self._secrets(tables)).collect()
+            lines = self._own_session.sql(statement.sql, self._secrets(tables)).collect()
         return [tuple(int(x) if isinstance(x, Decimal) else x for x in line) for line in lines]
 
     def prepare(self) -> None:
@@ -299,12 +301,12 @@ class SparkEngine:
     def close(self) -> None:
         """Give back what is kept on the cluster, and leave the session."""
         with self._lock:
-            if self._own is not None:
-                with contextlib.suppress(Exception), quiet(self._own):
+            if self._own_session is not None:
+                with contextlib.suppress(Exception), quiet(self._own_session):
                     self._forget()
-            self._own = None
-            self._laid.clear()
-            self._laid_limits.clear()
+            self._own_session = None
+            self._views.clear()
+            self._limited_views.clear()
 
     # Views --------------------------------------------------------------------------------------------------
 
@@ -325,19 +327,19 @@ class SparkEngine:
             return
         self._opened()
         self._at_work = True
-        with quiet(self._own):
-            self._own.addTag(self._tag)
+        with quiet(self._own_session):
+            self._own_session.addTag(self._tag)
             try:
                 yield
             finally:
                 self._at_work = False
                 with contextlib.suppress(Exception):
-                    self._own.removeTag(self._tag)
+                    self._own_session.removeTag(self._tag)
 
     def _opened(self) -> Any:
-        if self._own is None:
-            self._own = open_session(self._given)
-        return self._own
+        if self._own_session is None:
+            self._own_session = open_session(self._user_session)
+        return self._own_session
 
     def _described(self, table: str, *, fresh: bool = False) -> ColumnTypes | None:
         """Return the columns of a table with their types, or None where the source is not available.
@@ -347,16 +349,16 @@ class SparkEngine:
         with self._lock:
             if table in self._types and not fresh:
                 return self._types[table]
-            if is_stopped(self._given):
+            if is_stopped(self._user_session):
                 return None
             try:
                 with self._working():
                     if table not in self._sources:
                         name = self._tables[table].source.table
-                        self._sources[table] = SparkSource.found(self._own, self._given, name)
-                    if table in self._kept and self._is_stale(table):
+                        self._sources[table] = SparkSource.find(self._own_session, self._user_session, name)
+                    if table in self._snapshots and self._is_stale(table):
                         self._forget()
-                    if table not in self._kept:
+                    if table not in self._snapshots:
                         self._sources[table].refresh()
                     types = self._schema(table)
             except _failures():
@@ -384,8 +386,8 @@ class SparkEngine:
 
     def _forget(self) -> None:
         """Drop the rows that are kept on the cluster, and the views over them."""
-        self._laid_limits = {limit for limit in self._laid_limits if limit[0] not in self._kept}
-        _give_back(self._kept)
+        self._limited_views = {limit for limit in self._limited_views if limit[0] not in self._snapshots}
+        _give_back(self._snapshots)
 
     def _lay_views(self, names: Mapping[str, object] | Sequence[str]) -> None:
         """Lay the view of each table over its source as it is now.
@@ -395,7 +397,7 @@ class SparkEngine:
         for name in names:
             source = self._sources[name]
             stamp = source.stamp() if source.local_files else None
-            if name in self._kept or (stamp is not None and self._laid.get(name) == stamp):
+            if name in self._snapshots or (stamp is not None and self._views.get(name) == stamp):
                 continue
             types, table = self._types[name], self._tables[name]
             writer, columns = self.writer(), view_types(types)
@@ -406,10 +408,10 @@ class SparkEngine:
             }
             raw = f"tacit raw {name}"
             source.frame(types).createOrReplaceTempView(SPARK.quote(raw))
-            rows = self._own.sql(view_sql(raw, table.unit, types, grids))
+            rows = self._own_session.sql(view_sql(raw, table.unit, types, grids))
             rows.createOrReplaceTempView(SPARK.quote(name))
-            self._laid[name] = stamp
-            self._laid_limits = {limit for limit in self._laid_limits if limit[0] != name}
+            self._views[name] = stamp
+            self._limited_views = {limit for limit in self._limited_views if limit[0] != name}
 
     def _lay_limit(self, name: str, rows: int) -> None:
         """Lay the view of each unit's first rows, over the ranked rows that are kept if there are some.
@@ -417,24 +419,24 @@ class SparkEngine:
         They are kept when a table was asked about before, and dropped when its files have changed. Spark
         computes a lost part again, from the same files.
         """
-        is_snapshot = self._snapshot is not None and self._asked.get(name, 0) > self._snapshot
-        if (name, rows) in self._laid_limits and (name in self._kept or not is_snapshot):
+        is_snapshot = self._snapshot is not None and self._uses.get(name, 0) > self._snapshot
+        if (name, rows) in self._limited_views and (name in self._snapshots or not is_snapshot):
             return
         ranked = ranked_sql(name, self._types[name], self.dialect, self._tables[name].unit)
-        if is_snapshot and name not in self._kept:
-            self._laid_limits = {limit for limit in self._laid_limits if limit[0] != name}
-            frame = self._own.sql(ranked, self._secrets({})).persist()
-            self._kept[name] = frame
+        if is_snapshot and name not in self._snapshots:
+            self._limited_views = {limit for limit in self._limited_views if limit[0] != name}
+            frame = self._own_session.sql(ranked, self._secrets({})).persist()
+            self._snapshots[name] = frame
             frame.createOrReplaceTempView(SPARK.quote(f"tacit snapshot {name}"))
-        if name in self._kept:
+        if name in self._snapshots:
             ranked = f"SELECT * FROM {SPARK.quote(f'tacit snapshot {name}')}"
-        first_rows = self._own.sql(first_sql(ranked, rows), self._secrets({}))
+        first_rows = self._own_session.sql(first_sql(ranked, rows), self._secrets({}))
         first_rows.createOrReplaceTempView(SPARK.quote(f"{name} first {rows}"))
-        self._laid_limits.add((name, rows))
+        self._limited_views.add((name, rows))
 
     def _lay_keys(self, name: str, lines: Sequence[Sequence[object]]) -> None:
         sql, rows = keys_sql(lines)
-        self._own.sql(sql, {"rows": rows}).createOrReplaceTempView(name)
+        self._own_session.sql(sql, {"rows": rows}).createOrReplaceTempView(name)
 
 
 def _failures() -> tuple[type[BaseException], ...]:

@@ -179,7 +179,7 @@ class SparkSource:
         object.__setattr__(self, "is_here", is_local(self.session))
 
     @classmethod
-    def found(cls, own_session: Any, session: Any, name: str) -> SparkSource:
+    def find(cls, own_session: Any, session: Any, name: str) -> SparkSource:
         """Recognise a path or a table; refuse a view, and what is not stored as Parquet."""
         _refuse_file(own_session, name)
         if name.lower().rstrip("/").endswith(_ENDS) or "/" in name or "\\" in name:

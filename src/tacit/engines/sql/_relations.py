@@ -281,7 +281,7 @@ class QuestionWriter(SqlWriter):
     """
 
     _types: dict[int, tuple[Relation, StoredTypes]] = field(default_factory=dict)
-    _written: dict[tuple[int, int], tuple[Relation, Node, str]] = field(default_factory=dict)
+    _expressions: dict[tuple[int, int], tuple[Relation, Node, str]] = field(default_factory=dict)
 
     def types(self, relation: Relation) -> StoredTypes:
         """Return the types of a relation's columns."""
@@ -293,9 +293,9 @@ class QuestionWriter(SqlWriter):
     def over(self, relation: Relation, node: Node) -> str:
         """Write an expression over the columns of a relation."""
         at = id(relation), id(node)
-        entry = self._written.get(at)
+        entry = self._expressions.get(at)
         if entry is None:
-            entry = self._written[at] = relation, node, self.expression(node, self.types(relation))
+            entry = self._expressions[at] = relation, node, self.expression(node, self.types(relation))
         return entry[2]
 
 

@@ -499,8 +499,8 @@ class ReadOnlySqliteStore(SqliteStore):
         """Test no lock: nothing is written."""
 
     def _connect(self, *, create: bool = False) -> sqlite3.Connection:  # noqa: ARG002
-        self._seen = self._state()
-        log = self._seen[-1]
+        self._opened_state = self._state()
+        log = self._opened_state[-1]
         if log is not None:
             try:
                 return self._opened("mode=ro")
@@ -552,7 +552,7 @@ class ReadOnlySqliteStore(SqliteStore):
     def reading(self) -> Iterator[SqlReader]:
         """Read what is committed; for short reads, shared by the threads."""
         with self._read_lock:
-            if self._state() != self._seen:
+            if self._state() != self._opened_state:
                 self._read.close()
                 self._read = self._connect()
             yield SqliteReader(self._read, self)

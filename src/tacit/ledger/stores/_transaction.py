@@ -67,7 +67,7 @@ class Transaction:
         self._chain = chain
         self._reader = reader
         self._cache = cache
-        self._known = dict(start.known)
+        self._entries_by_key = dict(start.known)
         self.tip = start.tip
         self._start = start.tip.seq
         self.entries: list[EntryRow] = []
@@ -227,11 +227,11 @@ class Transaction:
 
     def entry_with_key(self, key: str) -> EntryRow | None:
         """Find the entry that carries a key, in the store or in this batch."""
-        return self._known.get(key)
+        return self._entries_by_key.get(key)
 
     def entry_keyed(self, key: str) -> EntryRow | None:
         """Find the entry that carries a key of the ledger's own, in the store or in this batch."""
-        return self._known.get(key) or self._reader.entry_with_key(key)
+        return self._entries_by_key.get(key) or self._reader.entry_with_key(key)
 
     def claim_of(self, receipt: int) -> EntryRow | None:
         """Find the claim of a charge's one draw."""
@@ -290,7 +290,7 @@ class Transaction:
         self.entries.append(row)
         self.tip = Tip(seq, mac)
         if key:
-            self._known[key] = row
+            self._entries_by_key[key] = row
         return row
 
     def change(self, account: Account, blocks: Mapping[str, BlockSums] | None = None) -> None:

@@ -278,7 +278,7 @@ def test_the_right_to_read_is_enough(visits: Database, role: Callable[..., str])
     """Without TEMP there is no snapshot: every question sorts, with the same result."""
     data = protected("visits", engine=role("GRANT SELECT ON visits TO {role}"), limits={"rows": 3})
     assert [count(data, e) for e in (10**5, 10**6, 10**7)] == [30, 30, 30]
-    assert data._engine._snapshots._made == {}
+    assert data._engine._snapshots._by_table == {}
 
 
 def test_columns_that_the_role_may_not_read_do_not_exist_for_it(role: Callable[..., str]) -> None:

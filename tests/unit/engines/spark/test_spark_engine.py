@@ -465,7 +465,7 @@ def test_over_spark_connect_no_moment_is_read(spark, own, tmp_path: Path, monkey
     monkeypatch.setattr(_sources, "is_local", lambda _: False)
     family = _written(own)[2].family_of
     for source in (name, str(tmp_path / "t")):
-        found = dict(_sources.SparkSource.found(own, spark, source).schema())
+        found = dict(_sources.SparkSource.find(own, spark, source).schema())
         assert (family(found["u"]), family(found["x"])) == ("number", None), source
     spark.sql("DROP TABLE tacit_far")
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from tacit.core import AnswerTable, Cells, Draft, Forecast, Step, Task
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
 from tacit.fixes import Code, Either, Say
 from tacit.genomes._cohort_draft import check_unit, missing_source
 from tacit.genomes._genotypes import as_number
@@ -94,10 +93,10 @@ class AssociationTest:
         from scipy.stats import chi2
 
         RealNumber(above=0, below=1, instead=5e-8, why="it is a p-value").read("threshold", threshold)
-        test = cls(kind, count("cases", cases, zero=False), count("controls", controls, zero=False),
-                   float(chi2.isf(threshold, 1)))  # fmt: skip
-        if test.people > _MAX_PEOPLE:
-            raise bad_parameter("cases and controls", f"at most {_MAX_PEOPLE:,} people", test.people)
+        why = f"distances are exact for at most {_MAX_PEOPLE:,} people"
+        cases = Integer(1, _MAX_PEOPLE - 1, why).read("cases", cases)
+        controls = Integer(1, _MAX_PEOPLE - cases, why).read("controls", controls)
+        test = cls(kind, cases, controls, float(chi2.isf(threshold, 1)))
         if test.people * (2 if kind == "allelic" else 1) <= test.critical:
             raise TacitError(
                 "bad-parameter",

@@ -13,9 +13,8 @@ import numpy as np
 
 from tacit.core import AnswerTable, Cells, Draft, Forecast, Step, Task
 from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
 from tacit.maps._map_draft import missing_source
+from tacit.maps._regions import GridShape
 from tacit.parameters import Listed
 from tacit.show import Figure, Matrix
 
@@ -67,9 +66,7 @@ def read_zones(zones: object, box: Box | None) -> Zones:
     ('north', '2')
     """
     if box is not None:
-        if not (isinstance(zones, tuple) and len(zones) == 2):
-            raise bad_parameter("zones", "rows and columns of a grid", zones, fix=Set(zones=(8, 8)))
-        rows, columns = (count("zones", side, zero=False) for side in zones)
+        rows, columns = GridShape(instead=8).read("zones", zones)
         _check_pairs(rows * columns)
         names = tuple(f"{row}, {column}" for row in range(rows) for column in range(columns))
         return Zones(names, (rows, columns))

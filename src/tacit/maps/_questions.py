@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import ANY_TOTAL, Argument, Goal, QuestionKind, WireForm
-from tacit.errors import bad_parameter
-from tacit.exact import count, read_fraction
-from tacit.fixes import Set
+from tacit.exact import read_fraction
 from tacit.maps._adaptive_regions import draft_adaptive_grid, draft_tree
 from tacit.maps._flows import draft_flows, read_zones
 from tacit.maps._public_regions import regions_of_request
 from tacit.maps._region_counts import draft_districts, draft_grid, draft_h3, draft_hottest
+from tacit.maps._regions import GridShape
 from tacit.parameters import Anything, Integer, RealNumber
 
 if TYPE_CHECKING:
@@ -24,52 +21,6 @@ if TYPE_CHECKING:
 
 _PURE: frozenset[str] = frozenset()
 _SIDE = {"accepts": Integer(1), "needed": True, "served": Integer(1, 256)}
-
-
-@dataclass(frozen=True, slots=True)
-class GridShape:
-    """Rows and columns of a grid, such as 64x64.
-
-    Examples
-    --------
-    >>> GridShape().read("cells", [8, 4]), GridShape().from_text("cells", "64x32")
-    ((8, 4), (64, 32))
-    """
-
-    most: int | None = None
-
-    @property
-    def words(self) -> str:
-        """What may be given."""
-        return "rows and columns of a grid" + (f", each at most {self.most:,}" if self.most else "")
-
-    @property
-    def example(self) -> tuple[int, int]:
-        """Something that may be given."""
-        return 64, 64
-
-    def read(self, name: str, value: Any) -> tuple[int, int]:
-        """Return rows and columns, or refuse them."""
-        try:
-            rows, columns = (count(name, side, zero=False) for side in value)
-        except (TypeError, ValueError):
-            rows = columns = 0
-        if not rows or (self.most is not None and max(rows, columns) > self.most):
-            raise bad_parameter(name, self.words, value, fix=Set(**{name: self.example}))
-        return rows, columns
-
-    def from_text(self, name: str, text: str) -> tuple[int, int]:
-        """Read what somebody typed."""
-        typed = re.fullmatch(r"\s*([0-9]{1,6})\s*x\s*([0-9]{1,6})\s*", text, re.ASCII)
-        return self.read(name, text if typed is None else (int(typed[1]), int(typed[2])))
-
-    def from_json(self, document: Any) -> Any:
-        """Return the two numbers; `read` checks them."""
-        return tuple(document) if isinstance(document, list) else document
-
-    def to_json(self, value: tuple[int, int]) -> JSON:
-        """Return rows and columns as a list."""
-        return list(value)
 
 
 def _named_by(

@@ -6,6 +6,7 @@ Polygons and H3 cells know the larger regions above them.
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -14,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from tacit.core import needs
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.fixes import Set
 from tacit.maps._areas import EARTH_KM, SAME, Box, Circle, exact_ends
 
 if TYPE_CHECKING:
@@ -247,6 +251,53 @@ class GridRegions(_Boxes):
     def to_json(self) -> JSON:
         """Return the box and the size of the grid."""
         return {"kind": "grid", "box": self.box.to_json(), "shape": [self.rows, self.columns]}
+
+
+@dataclass(frozen=True, slots=True)
+class GridShape:
+    """Rows and columns of a grid, such as 64x64.
+
+    Examples
+    --------
+    >>> GridShape().read("cells", [8, 4]), GridShape().from_text("cells", "64x32")
+    ((8, 4), (64, 32))
+    """
+
+    max_side: int | None = None
+    instead: int = 64
+
+    @property
+    def words(self) -> str:
+        """What may be given."""
+        return "rows and columns of a grid" + (f", each at most {self.max_side:,}" if self.max_side else "")
+
+    @property
+    def example(self) -> tuple[int, int]:
+        """Something that may be given."""
+        return self.instead, self.instead
+
+    def read(self, name: str, value: Any) -> tuple[int, int]:
+        """Return rows and columns, or refuse them."""
+        try:
+            rows, columns = (count(name, side, zero=False) for side in value)
+        except (TypeError, ValueError):
+            rows = columns = 0
+        if not rows or (self.max_side is not None and max(rows, columns) > self.max_side):
+            raise bad_parameter(name, self.words, value, fix=Set(**{name: self.example}))
+        return rows, columns
+
+    def from_text(self, name: str, text: str) -> tuple[int, int]:
+        """Read what somebody typed."""
+        typed = re.fullmatch(r"\s*([0-9]{1,6})\s*x\s*([0-9]{1,6})\s*", text, re.ASCII)
+        return self.read(name, text if typed is None else (int(typed[1]), int(typed[2])))
+
+    def from_json(self, document: Any) -> Any:
+        """Return the two numbers; `read` checks them."""
+        return tuple(document) if isinstance(document, list) else document
+
+    def to_json(self, value: tuple[int, int]) -> JSON:
+        """Return rows and columns as a list."""
+        return list(value)
 
 
 _MARGIN = 1e-3  # by which a drawn circle may differ from the true one

@@ -203,7 +203,7 @@ def _folder_of(
         where = ledger if isinstance(ledger, str | os.PathLike) else getattr(ledger, "name", ":memory:")
         if level == "person" and os.fspath(where) != ":memory:":
             Needed[object](
-                f"{name}/", "if a stream with a ledger protects whole persons",
+                f"{name}/", "as a folder if a stream with a ledger protects whole persons",
                 why="the folder keeps who has counted; with a new temporary folder, each person would count "
                 "again, but the ledger would charge nothing",
             ).read("source", source)  # fmt: skip

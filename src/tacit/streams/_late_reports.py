@@ -25,6 +25,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Say, Set
 from tacit.mechanisms import LinearNoise
+from tacit.parameters import Mapped
 from tacit.streams._alarm import counted_column
 from tacit.streams._folder import REPORTS, StreamFolder, rows_as_source
 from tacit.streams._horizon import read_day
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms import StreamNoise
     from tacit.streams._series import Series
     from tacit.streams._stream import Stream
+_BY_DAY = Mapped("rows by the day on which they happened", 'rows={"2026-01-31": [{"patient_id": 7}]}')
 
 
 def event_days(
@@ -244,9 +246,8 @@ class ReportBook:
 
     def _sorted(self, when: date, rows: Mapping[object, object]) -> tuple[dict[str, object], list[object]]:
         """Return the rows of open days, and those of closed ones; refuse what has no place."""
-        if not isinstance(rows, Mapping):
-            raise bad_parameter("rows", "rows by the day on which they happened", "something else",
-                                fix=Say("give a dictionary of days and their rows"))  # fmt: skip
+        untrusted: object = rows
+        _BY_DAY.read("rows", dict.fromkeys(map(str, rows)) if isinstance(untrusted, Mapping) else untrusted)
         on_time: dict[str, object] = {}
         late: list[object] = []
         for event, event_rows in rows.items():

@@ -185,7 +185,7 @@ class InventedTables:
         return _Kept(DuckDB(places, key=_SECRET, snapshot=None))
 
     def _database(self) -> duckdb.DuckDBPyConnection:
-        """Return the database for the next rows: many share one, since to open one takes longest."""
+        """Return the database for the next rows. Many share one, because opening it takes longest."""
         if self._opened is None or self._sides == _SIDES:
             import duckdb
 
@@ -427,7 +427,7 @@ def _invent(
     rows: int | None,
     by: np.random.Generator,
 ) -> None:
-    """Write one table; of a protected one, each unit has between one row and the limit."""
+    """Write one table. Each unit of a protected table has at least one row and at most the limit."""
     import numpy as np
 
     kinds = {c: _kind(table.facts.get(c)) for c in dict.fromkeys((*owners, *(table.columns or table.facts)))}

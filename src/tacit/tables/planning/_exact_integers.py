@@ -131,7 +131,7 @@ class PrivateGroups:
         self._all_read = False
 
     def sizes(self) -> dict[GroupKey, int] | KeysBySize[GroupKey]:
-        """Read the sizes of all groups; of very many groups, the small ones by size."""
+        """Read the sizes of all groups, or the small ones by size if there are very many groups."""
         size, question = self._statistics[0], self._question
         counted_once, _ = _split(tuple(dict.fromkeys(self._statistics)))
         max_size = _max_size(self._threshold)

@@ -198,7 +198,7 @@ def _weights(
     columns: tuple[ReleasedColumn, ...],
     steps: int,
 ) -> tuple[Fraction, ...]:
-    """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
+    """Weigh each step as much as the heaviest aggregate that is read off it; the default is 1."""
     names = [name for name, _ in question.aggregates]
     example = f"weights={{{names[0]!r}: 2}}"
     Mapped("numbers by column", example, tuple(sorted(names))).read("weights", weights)

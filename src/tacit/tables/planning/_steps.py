@@ -438,7 +438,7 @@ def inner_ask(ask: Ask, sample: int) -> Ask:
 
 
 def amplified_ask(inner: Ask, sample: int) -> Ask:
-    """Return what mechanisms that cost so much on the sample cost in all."""
+    """Return the total cost of mechanisms that cost this much on the sample."""
     q = share_of_sample(sample)
     amplified = Cost.pure(inner.epsilon or 0).sampled(q).epsilon(delta=0)
     return Ask(Fraction(amplified), inner.delta * q)

@@ -280,7 +280,7 @@ _MAX_LIMIT = 10**9
 
 
 def insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
-    """Refuse a document where something does not hold."""
+    """Refuse the document unless a condition holds."""
     if not holds:
         raise ValueError("the document contains something that no question can ask")
 

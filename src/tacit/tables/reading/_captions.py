@@ -70,7 +70,7 @@ def in_words(question: TableQuestion, *, shape: bool = False) -> str:
 def counted_in_words(
     template: str, columns: Sequence[str], relation: Relation, *, shape: bool = False
 ) -> str:
-    """Write a question that counts rows by these columns, which stand for ``{}`` in what is said."""
+    """Write a question that counts rows by these columns, whose names replace ``{}`` in the template."""
     hidden = _numbered(relation) if shape else None
     names = [(hidden or {}).get(name, name) for name in columns]
     return _short([template.format(*names), *_QuestionWords(hidden).origin(relation)])

@@ -97,7 +97,7 @@ def coded_question(relation: Relation, axes: Sequence[Axis], sample: int | None 
 
 
 def coded_rows(data: EngineTransaction, question: TableQuestion, axes: Sequence[Axis]) -> CodedRows:
-    """Read the coded rows; a row without a place on some axis is left out."""
+    """Read the coded rows; a row without a place on some axis is dropped."""
     [(_, lines)] = data.integers(question, (RowCounts(),), public_tables(question))
     width = len(axes)
     codes = np.empty((len(lines), width), np.int32)

@@ -292,7 +292,7 @@ class CrossTables(Content):
 
 
 def _whole_numbers(document: Any) -> NDArray[Any]:
-    """Read an array of whole numbers; raises ``ValueError`` where something else is in it."""
+    """Read an array of integers; raises ``ValueError`` for anything else."""
     numbers = np.array(document, dtype=object)
     if numbers.ndim > _MAX_AXES or any(type(one) is not int for one in numbers.flat):
         raise ValueError("not whole numbers")
@@ -549,7 +549,7 @@ class CrossNoise:
         return max(abs(weight) for _, weight, _ in self._laplace_terms(table)) / 2
 
     def _laplace_terms(self, table: ColumnSet) -> Iterator[tuple[float, float, float]]:
-        """Return scale, weight and number of the noises in one cell of a table, those with weight 0 left out.
+        """Return scale, weight and number of the noises in one cell of a table, without those of weight 0.
 
         The noise on a cell of a measured table counts by the common columns in which the two cells agree.
         """

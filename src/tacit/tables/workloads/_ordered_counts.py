@@ -133,7 +133,7 @@ class OrderedCounts(Content):
 
     @property
     def total(self) -> AnswerTable:
-        """How many rows there are in all cells, in each group."""
+        """The number of rows in all cells of each group."""
         return self._table(np.array([0]), np.array([len(self)]), {})
 
     def range(self, low: object, high: object) -> AnswerTable:

@@ -111,9 +111,8 @@ def _differ(parts: Iterable[Iterable[Hashable]]) -> bool:
 _DIGITS = 60  # of the decimal arithmetic behind the reach; half of them are certain
 _SEVERAL = 4  # keys of a unit, below which Gaussian noise never shows more of them
 _WIDER = Fraction(11, 10)
-_SMALLEST = Fraction(
-    1, 10**280
-)  # the least chance of a Gaussian tail that doubles hold with all their digits
+#: The smallest chance of a Gaussian tail that doubles hold with all their digits.
+_SMALLEST = Fraction(1, 10**280)
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -345,9 +344,8 @@ def _best(epsilon: Fraction, delta: Fraction, movement: int) -> tuple[TruncatedL
 
     cut, threshold = _truncated(epsilon, delta, movement)
     rho = rho_cap(epsilon, delta / 2)
-    if (
-        movement < _SEVERAL or rho * 2**111 < movement or delta < 2 * _SMALLEST * movement
-    ):  # sigma above 2^55, odd delta
+    # the last two: sigma above 2^55, odd delta
+    if movement < _SEVERAL or rho * 2**111 < movement or delta < 2 * _SMALLEST * movement:
         return cut, threshold
     gaussian, lower = _gaussian(rho, delta / 2, movement)
     if lower >= threshold:

@@ -74,9 +74,8 @@ def largest_odds(epsilon: Fraction) -> int:
         with localcontext() as context:
             context.prec = digits
             estimate = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp() * UNIT_ODDS
-            spread = estimate.scaleb(
-                8 - digits
-            )  # far above the rounding of quotient, exponential and product
+            # far above the rounding of quotient, exponential and product
+            spread = estimate.scaleb(8 - digits)
             low = (estimate - spread).to_integral_value(ROUND_FLOOR)
             if low == (estimate + spread).to_integral_value(ROUND_FLOOR):
                 return int(low)

@@ -63,7 +63,7 @@ def calibrate(
     noise = 1.0
     for turn in range(200):
         cost = cost_of(noise)
-        at = (noise, _protection(_reached(cost, target)))
+        at = (noise, _protection(_reading_for(cost, target)))
         low, high = (low, at) if cost.fits(target) else (at, high)
         if high is None:
             if noise > _MAX_NOISE:
@@ -78,7 +78,7 @@ def calibrate(
         else:
             noise = _between(low, high, goal, turn)
     assert high is not None  # noqa: S101 - the loop ends only with a noise that fits
-    return _checked(cost_of, target, high[0])
+    return _check_at_delta(cost_of, target, high[0])
 
 
 def sigma_for(target: Budget, *, sensitivity: Number, queries: SupportsIndex = 1, q: Number = 1) -> float:
@@ -134,7 +134,7 @@ class _Reached(NamedTuple):
     rho: Fraction | None
 
 
-def _reached(cost: Cost, target: Budget) -> _Reached:
+def _reading_for(cost: Cost, target: Budget) -> _Reached:
     """Return what the cost takes in the terms of the target: delta at its epsilon, epsilon, or rho."""
     upper = charge(cost.parts)
     if target.rho is not None:
@@ -165,7 +165,7 @@ def _between(low: tuple[float, float], high: tuple[float, float], goal: float, t
     return min(max((a + share * (b - a)) * (1 + beside), a * (1 + _FINE / 4)), b * (1 - _FINE / 4))
 
 
-def _checked(cost_of: Callable[[float], Cost], target: Budget, noise: float) -> float:
+def _check_at_delta(cost_of: Callable[[float], Cost], target: Budget, noise: float) -> float:
     """Check epsilon at delta too, perhaps by another accountant; add noise until it holds."""
     if target.epsilon is None or target.delta == 0:
         return noise

@@ -338,9 +338,9 @@ def _by_orders(state: Filter, plain: Fraction) -> Remaining:
         return Remaining(plain, delta, None, state.budget)
     orders = [order for order, _ in state.curve]
     rho = max(left / sum(share * orders[place] for place, share in of.shares) for of, left in slack)
-    rho = _fitting(state, rho, lambda x: Spend(rho=x))
+    rho = _fit_or_shorten(state, rho, lambda x: Spend(rho=x))
     if largest := _largest_epsilon(slack, orders, float(plain)):
-        plain = max(plain, _fitting(state, Fraction(largest), Spend))
+        plain = max(plain, _fit_or_shorten(state, Fraction(largest), Spend))
     return Remaining(plain, delta, rho, state.budget)
 
 
@@ -357,7 +357,7 @@ def _slack(state: Filter) -> list[tuple[OrderReading, Fraction]]:
     ]
 
 
-def _fitting(state: Filter, value: Fraction, charge: Callable[[Fraction], Spend]) -> Fraction:
+def _fit_or_shorten(state: Filter, value: Fraction, charge: Callable[[Fraction], Spend]) -> Fraction:
     """Return the value if its charge fits, else the value less the digits that rounding may add."""
     for digits in (None, 26, 13, 9, 6):
         less = value if digits is None else round_down(value - value / 10**digits)
@@ -414,9 +414,12 @@ def count_of(state: Filter, spend: Spend) -> int:
         return min(exactly, _MANY)
 
     def fits(times: int) -> bool:
-        return state.added(_times(exact_spend, times)).within
+        return state.added(_multiple(exact_spend, times)).within
 
-    low, high = 0, min(_about(state, exact_spend) + 1, _MANY + 1)  # most often, the first guess is right
+    low, high = (
+        0,
+        min(_estimated_count(state, exact_spend) + 1, _MANY + 1),
+    )  # most often, the first guess is right
     if high > 1 and fits(high - 1):
         low = high - 1
     elif high > 1:
@@ -440,7 +443,7 @@ def _of_sums(state: Filter, spend: Spend) -> int | None:
     return max(0, math.floor((cap - total) / more))
 
 
-def _about(state: Filter, spend: Spend) -> int:
+def _estimated_count(state: Filter, spend: Spend) -> int:
     """Return about how many such charges fit: every rule bounds a sum, so the room divides by one charge.
 
     It is in floating point and only says where to look.
@@ -490,7 +493,7 @@ def _without_rounding(state: Filter, spend: Spend) -> Spend:
     return Spend(epsilon, min(delta, Fraction(1)), rho, curve)
 
 
-def _times(spend: Spend, times: int) -> Spend:
+def _multiple(spend: Spend, times: int) -> Spend:
     """Return what many equal charges take together."""
 
     def many(value: Fraction | None) -> Fraction | None:

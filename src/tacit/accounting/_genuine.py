@@ -33,27 +33,27 @@ def genuine(cost: object) -> Cost:
     """
     cost = _COST.read("cost", cost)
     if type(cost) is not Cost:
-        raise _foreign(cost)
+        raise _not_genuine(cost)
     try:
-        copy = Cost(_anew(cost.parts, 0), _anew(cost.adjacency, 0))
+        copy = Cost(_rebuilt(cost.parts, 0), _rebuilt(cost.adjacency, 0))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        raise _foreign(cost) from None
+        raise _not_genuine(cost) from None
     if copy.parts != cost.parts:  # both are of plain classes now; equal laws stand apart, or out of order
-        raise _foreign(cost)
+        raise _not_genuine(cost)
     return copy
 
 
-def _anew(value: object, depth: int) -> Any:
+def _rebuilt(value: object, depth: int) -> Any:
     """Return laws, tuples, numbers and texts made anew; a class that is not one of these is refused."""
     kind = type(value)
     if kind is tuple:
         if depth > DEEPEST:
             must_be = f"nested at most {DEEPEST} levels deep"
             raise bad_parameter("cost", must_be, "a deeper one", fix=Code("cost=tc.Cost.pure(0.5)"))
-        return tuple([_anew(one, depth) for one in cast("tuple[object, ...]", value)])
+        return tuple([_rebuilt(one, depth) for one in cast("tuple[object, ...]", value)])
     if kind in _LAWS:
         fields = cast("Any", kind).__slots__  # a curve is no level of its own
-        return kind(*[_anew(getattr(value, name), depth + (name != "curve")) for name in fields])
+        return kind(*[_rebuilt(getattr(value, name), depth + (name != "curve")) for name in fields])
     if kind is str or (kind is int and 0 < cast("int", value) < _LONGEST):
         return value
     if kind is Fraction:
@@ -63,7 +63,7 @@ def _anew(value: object, depth: int) -> Any:
     raise TypeError(kind)
 
 
-def _foreign(cost: Cost) -> TacitError:
+def _not_genuine(cost: Cost) -> TacitError:
     return bad_parameter(
         "cost",
         "a Cost made of Tacit's own laws",

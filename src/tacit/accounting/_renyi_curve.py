@@ -201,13 +201,13 @@ def divergence_of_sum(parts: Parts, order: Fraction) -> Fraction | None:
 def _divergence(law: LossLaw, order: Fraction) -> Fraction | None:
     """Return the smaller of the law's own value and what its epsilon and rho imply."""
     if not isinstance(law, _COMPOUND):
-        return _own(law, order)  # a closed form is never larger
+        return _own_divergence(law, order)  # a closed form is never larger
     upper = charge(((law, 1),))
-    bounds = [implied_divergence(upper.epsilon, upper.rho, order), _own(law, order)]
+    bounds = [implied_divergence(upper.epsilon, upper.rho, order), _own_divergence(law, order)]
     return min((value for value in bounds if value is not None), default=None)
 
 
-def _own(law: LossLaw, order: Fraction) -> Fraction | None:
+def _own_divergence(law: LossLaw, order: Fraction) -> Fraction | None:
     match law:
         case GaussianLoss(sigma, s) | DiscreteGaussianLoss(sigma, s):
             return order * (s / sigma) ** 2 / 2
@@ -236,7 +236,7 @@ def _own(law: LossLaw, order: Fraction) -> Fraction | None:
         case GroupLoss(m, parts):
             return _grouped(m, parts, order)
         case ParallelLoss(branches):
-            return _of_any(branches, order)
+            return _largest_divergence(branches, order)
         case BestOfLoss():
             return _selected(law, order)
         case _:
@@ -252,7 +252,7 @@ def _on_chords(curve: tuple[tuple[Fraction, Fraction], ...], order: Fraction) ->
     return None
 
 
-def _of_any(branches: tuple[Parts, ...], order: Fraction) -> Fraction | None:
+def _largest_divergence(branches: tuple[Parts, ...], order: Fraction) -> Fraction | None:
     """Return the largest value of several sums; None if one of them is not finite."""
     values = [divergence_of_sum(branch, order) for branch in branches]
     finite = [value for value in values if value is not None]
@@ -264,7 +264,7 @@ def _of_any(branches: tuple[Parts, ...], order: Fraction) -> Fraction | None:
 
 def _selected(law: BestOfLoss, order: Fraction) -> Fraction | None:
     """Return the value of one run, plus what the number of runs and the choice among them add."""
-    divergence = _of_any(law.candidates, order)
+    divergence = _largest_divergence(law.candidates, order)
     penalty = _poisson_choice(law, order) if law.runs == "poisson" else _choice(law)
     if divergence is None or penalty is None:
         return None
@@ -276,7 +276,7 @@ def _selected(law: BestOfLoss, order: Fraction) -> Fraction | None:
 
 @lru_cache(maxsize=1024)
 def _choice(law: BestOfLoss) -> Fraction | None:
-    return largest_ratio(law.runs, law.parameter, lambda order: _of_any(law.candidates, order))
+    return largest_ratio(law.runs, law.parameter, lambda order: _largest_divergence(law.candidates, order))
 
 
 def _poisson_choice(law: BestOfLoss, order: Fraction) -> Fraction:

@@ -297,7 +297,10 @@ def _delta_of_sum(parts: Parts, epsilon: float, *, lower: bool = False) -> Brack
         bracket = numeric.delta_bounds(tight, epsilon)
         if bracket.method != "renyi":
             return bracket
-    upper = min((numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon)), default=1.0)
+    upper = min(
+        (numeric.delta_bounds(way, epsilon).upper for way in _sums_without_groups(parts, epsilon)),
+        default=1.0,
+    )
     return Bracket(0.0, upper, "group")
 
 
@@ -371,7 +374,7 @@ def _in_samples(parts: Parts) -> Parts | None:
     return canonical(single)
 
 
-def _ways(parts: Parts, epsilon: float) -> Iterator[Parts]:
+def _sums_without_groups(parts: Parts, epsilon: float) -> Iterator[Parts]:
     """Yield sums without groups that dominate the given sum: groups become epsilon, delta or rho."""
     yield from _known_by_one_number(parts)
     for share in (1.0, 0.75, 0.5, 0.25, 0.125):

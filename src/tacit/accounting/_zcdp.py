@@ -188,12 +188,12 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
     if not epsilon:
         return epsilon
     far = exp_up(-(2 * order - 1) * epsilon)
-    log = (far if far < _TINY else log_up(1 + far)) - _near(epsilon)
-    return _least(epsilon, order, log, pure_rho(epsilon))
+    log = (far if far < _TINY else log_up(1 + far)) - _log_sum_down(epsilon)
+    return _least_bound(epsilon, order, log, pure_rho(epsilon))
 
 
 @lru_cache(maxsize=1024)
-def _near(epsilon: Fraction) -> Fraction:
+def _log_sum_down(epsilon: Fraction) -> Fraction:
     """Return log(1 + exp(-epsilon)), rounded down."""
     return log_down(1 + exp_down(-epsilon))
 
@@ -211,14 +211,14 @@ def categorical_divergence(epsilon: Fraction, categories: int, order: Fraction) 
     """
     far = 1 + exp_up(-(2 * order - 1) * epsilon) + (categories - 2) * exp_up(-order * epsilon)
     total_odds = 1 + (categories - 1) * exp_down(-epsilon)
-    return _least(epsilon, order, log_up(far / total_odds), pure_rho(epsilon))
+    return _least_bound(epsilon, order, log_up(far / total_odds), pure_rho(epsilon))
 
 
 @lru_cache(maxsize=4096)
 def laplace_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
     """Return the divergence of one number with Laplace noise."""
     far = (order + (order - 1) * exp_up(-(2 * order - 1) * epsilon)) / (2 * order - 1)
-    return _least(epsilon, order, log_up(far), laplace_rho(epsilon))
+    return _least_bound(epsilon, order, log_up(far), laplace_rho(epsilon))
 
 
 @lru_cache(maxsize=4096)
@@ -236,7 +236,7 @@ def discrete_laplace_divergence(scale: Fraction, move: Fraction, order: Fraction
         return round_up(order * discrete_laplace_rho(scale, move))
     exponent = -(2 * order - 1) * epsilon
     far = (1 + exp_up(exponent) + (1 - r) * (s - exp_down(exponent)) / (1 - s)) / (1 + r)
-    return _least(epsilon, order, log_up(far), discrete_laplace_rho(scale, move))
+    return _least_bound(epsilon, order, log_up(far), discrete_laplace_rho(scale, move))
 
 
 @lru_cache(maxsize=4096)
@@ -264,6 +264,6 @@ def bounded_range_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
         return round_up(bound)
 
 
-def _least(epsilon: Fraction, order: Fraction, log: Fraction, rho: Fraction) -> Fraction:
+def _least_bound(epsilon: Fraction, order: Fraction, log: Fraction, rho: Fraction) -> Fraction:
     """Return epsilon + log / (order - 1), or epsilon or order rho if that is smaller; rounded up."""
     return round_up(max(Fraction(0), min(epsilon, epsilon + log / (order - 1), order * rho)))

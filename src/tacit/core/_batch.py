@@ -222,7 +222,7 @@ def batch_task(parts: Sequence[Task[Any, Any]], answers: Sequence[ShownAnswer]) 
 
     return Task(
         document=lambda: {"batch": [part.question for part in parts]},
-        open=_nothing,
+        open=_read_nothing,
         steps=(),
         reading=read,
         parts=tuple(parts),
@@ -233,7 +233,7 @@ def batch_task(parts: Sequence[Task[Any, Any]], answers: Sequence[ShownAnswer]) 
     )
 
 
-def _nothing(_readings: SharedReadings) -> None:
+def _read_nothing(_readings: SharedReadings) -> None:
     """Read nothing: a batch has no data beside its parts."""
 
 
@@ -303,7 +303,7 @@ def batch(
     ready = [isinstance(question, Plan) for _, question in members]
     if all(ready):
         Omitted("for plans, which have their cost already").read("weights", weights)
-        return _joined(members, None)
+        return _joint_plan(members, None)
     for name, question in members:
         if isinstance(question, Plan) or not (
             callable(getattr(question, "plan", None)) or callable(question)
@@ -363,7 +363,7 @@ class BatchQuestion:
         )
         plans = split([one for _, one in self.members], self.weights, goal)
         names = [name for name, _ in self.members]
-        return _joined(list(zip(names, plans, strict=True)), goal.promised)
+        return _joint_plan(list(zip(names, plans, strict=True)), goal.promised)
 
 
 def rebuilt_batch(request: Mapping[str, Any], rebuild: Callable[[Any], Plan[Any]]) -> Plan[AnswerBatch]:
@@ -380,10 +380,12 @@ def rebuilt_batch(request: Mapping[str, Any], rebuild: Callable[[Any], Plan[Any]
     if not set(total) <= {"epsilon", "delta", "rho"}:
         raise ValueError("not the total of a batch")
     promised = {name: read_fraction(value) for name, value in total.items()}
-    return _joined([(name, rebuild(one)) for name, one in plans], promised)
+    return _joint_plan([(name, rebuild(one)) for name, one in plans], promised)
 
 
-def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fraction] | None) -> Plan[Any]:
+def _joint_plan(
+    members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fraction] | None
+) -> Plan[Any]:
     """Make the plan of all members; without a promise, the promise follows from theirs."""
     plans = [plan for _, plan in members]
     each = [_member(name, plan) for name, plan in members]
@@ -422,7 +424,7 @@ def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fra
         _forecast=lambda: _forecasts(members),
         _facts=lambda: _facts(members),
         _request=lambda: _request(members, promised),
-        _present=lambda release: _presented(release, plans),
+        _present=lambda release: _present(release, plans),
     )  # fmt: skip
 
 
@@ -515,7 +517,7 @@ def _request(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fr
     return {"batch": [[name, request] for name, request in each], "promised": total}
 
 
-def _presented(release: Release[Any], plans: Sequence[Plan[Any]]) -> Release[Any]:
+def _present(release: Release[Any], plans: Sequence[Plan[Any]]) -> Release[Any]:
     """Show every answer as its own plan shows it: order, names, arithmetic."""
     content = release.content
     answers = []

@@ -46,7 +46,7 @@ def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: Goal) -> 
     epsilon and delta (parts of epsilon, each with the noise that is best for it; parts of rho, all Gaussian),
     the one is taken in which the largest loss against being asked alone is smallest.
     """
-    plans_alone = [_alone(one, goal) for one in questions]
+    plans_alone = [_plan_alone(one, goal) for one in questions]
     if any(len(plan._members) != 1 or plan.instalments for plan in plans_alone):  # noqa: SLF001 - refused later
         return plans_alone
     heaviest: dict[str, Fraction] = {}
@@ -63,13 +63,13 @@ def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: Goal) -> 
     )
     chosen = dict(zip(heaviest, parts.best(), strict=True))
     return [
-        plan if first_positions[one.hash] == place else _same(questions[place], plan, goal)
+        plan if first_positions[one.hash] == place else _plan_again(questions[place], plan, goal)
         for place, one in enumerate(plans_alone)
         for plan in [chosen[one.hash]]
     ]
 
 
-def _alone(question: Any, goal: Goal) -> Plan[Any]:
+def _plan_alone(question: Any, goal: Goal) -> Plan[Any]:
     """Plan a question with the whole total; beside rho, many questions take no delta."""
     total = {"epsilon": goal.epsilon, "rho": goal.rho}
     try:
@@ -82,7 +82,7 @@ def _alone(question: Any, goal: Goal) -> Plan[Any]:
         raise refusal from None
 
 
-def _same(question: Any, plan: Plan[Any], goal: Goal) -> Plan[Any]:
+def _plan_again(question: Any, plan: Plan[Any], goal: Goal) -> Plan[Any]:
     """Plan a question as an equal one was planned, so that its own names and order are kept."""
     own_plan = planned(question, goal.confidence, **dict(plan.promised))
     return own_plan if own_plan.hash == plan.hash else plan
@@ -216,7 +216,7 @@ def _next_scale(low: tuple[Fraction, float] | None, high: tuple[Fraction, float]
         [(scale, used)] = [one for one in (low, high) if one is not None]
         target = 0.9998 / used if math.isfinite(used) and used > 0 else 0.5
         factor = min(max(target, 0.25), 4.0)  # to the power 1: most costs grow at least in proportion
-        return _short(float(scale) * (min(factor, 0.99) if low is None else max(factor, 1.002)))
+        return _rounded(float(scale) * (min(factor, 0.99) if low is None else max(factor, 1.002)))
     (lower, at_lower), (upper, at_upper) = low, high
     middle = math.sqrt(float(lower) * float(upper))
     if math.isfinite(at_upper) and 0 < at_lower < at_upper:
@@ -224,8 +224,8 @@ def _next_scale(low: tuple[Fraction, float] | None, high: tuple[Fraction, float]
         guess = float(lower) * (0.9997 / at_lower) ** (1 / slope)
         if float(lower) * 1.0002 < guess < float(upper) * 0.9998:
             middle = guess
-    return _short(middle)
+    return _rounded(middle)
 
 
-def _short(scale: float) -> Fraction:
+def _rounded(scale: float) -> Fraction:
     return Fraction(f"{scale:.8g}")

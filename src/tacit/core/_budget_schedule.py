@@ -70,10 +70,10 @@ def needed_budget(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Fractio
         before = start.added(Spend(state.epsilon, min(state.delta, Fraction(1)), state.rho))
         return charged_all(before, charges).within
 
-    return _smallest(fits, budget.epsilon or Fraction(1))
+    return _smallest_budget(fits, budget.epsilon or Fraction(1))
 
 
-def _smallest(fits: Callable[[Fraction], bool], start: Fraction) -> Fraction | None:
+def _smallest_budget(fits: Callable[[Fraction], bool], start: Fraction) -> Fraction | None:
     """Find the smallest number of four digits that fits, to a tenth of a percent."""
     high = start
     while not fits(high):
@@ -115,14 +115,14 @@ def plans_of(report: AskedReport, state: Filter) -> list[Plan[Any]]:
     epsilon (the first). The plan of which it pays for more releases is in the middle.
     """
     if report.within is None:
-        return [_priced(report, epsilon=report.epsilon, rho=report.rho)]
+        return [_plan_at_price(report, epsilon=report.epsilon, rho=report.rho)]
     budget = state.budget
     plans = []
     if budget.rho is None or not report.delta:
         plans.append(_within_by_epsilon(report))
     if budget.rho is not None or budget.delta:
         try:
-            plans.append(_searched(report, "rho"))
+            plans.append(_search_price(report, "rho"))
         except TacitError:
             if not plans:
                 raise
@@ -135,14 +135,14 @@ def plans_of(report: AskedReport, state: Filter) -> list[Plan[Any]]:
     return [plans[0], min(plans, key=rank), plans[-1]] if len(plans) > 1 else plans
 
 
-def _priced(report: AskedReport, **price: Fraction | None) -> Plan[Any]:
+def _plan_at_price(report: AskedReport, **price: Fraction | None) -> Plan[Any]:
     size = None if report.size is None else Fraction(report.size)
     if size is not None and hasattr(report.question, "plan"):
-        return _sized(report, price)
+        return _plan_with_size(report, price)
     return planned(report.question, report.confidence, delta=report.delta, **price)
 
 
-def _sized(report: AskedReport, price: dict[str, Fraction | None]) -> Plan[Any]:
+def _plan_with_size(report: AskedReport, price: dict[str, Fraction | None]) -> Plan[Any]:
     """Plan a question with its public guess of the number of rows."""
 
     def with_size(**price: Any) -> Any:
@@ -155,17 +155,17 @@ def _within_by_epsilon(report: AskedReport) -> Plan[Any]:
     """Let the question find its epsilon, if it can; else search it."""
     question = report.question
     if isinstance(question, Question) and WITHIN in question.kind.takes:
-        return _priced(report, within=report.within)
-    return _searched(report, "epsilon")
+        return _plan_at_price(report, within=report.within)
+    return _search_price(report, "epsilon")
 
 
-def _searched(report: AskedReport, kind: str) -> Plan[Any]:
+def _search_price(report: AskedReport, kind: str) -> Plan[Any]:
     """Find the smallest epsilon or rho at which every column stays within the error; checked forward."""
     assert report.within is not None  # noqa: S101 - the caller knows
     within = float(report.within)
 
     def keeping(price: Fraction) -> Plan[Any] | None:
-        plan = _priced(report, **{kind: price})
+        plan = _plan_at_price(report, **{kind: price})
         return plan if largest_error(plan) <= within else None
 
     high, low = Fraction(1), Fraction(1, 2)
@@ -183,7 +183,7 @@ def _searched(report: AskedReport, kind: str) -> Plan[Any]:
     while low > _LOWEST and (more := keeping(low)) is not None:
         low, high, best = low / 4, low, more
     while high / low > Fraction(1001, 1000):
-        middle = _between(low, high)
+        middle = _geometric_mean(low, high)
         more = keeping(middle)
         low, high, best = (middle, high, best) if more is None else (low, middle, more)
     return keeping(rounded_up(high)) or best
@@ -225,15 +225,15 @@ def most_that_fits(
     kind = "rho" if "rho" in plan.promised else "epsilon"
 
     def fitting(price: Fraction) -> Plan[Any] | None:
-        tried = _priced(report, **{kind: price})
+        tried = _plan_at_price(report, **{kind: price})
         fits = all(charged_all(room, [(tried.cost, report.times)]).within for room in rooms)
         return tried if fits else None
 
     high = plan.promised[kind]
-    return _largest(fitting, high)
+    return _largest_plan(fitting, high)
 
 
-def _largest(fitting: Callable[[Fraction], Plan[Any] | None], high: Fraction) -> Plan[Any] | None:
+def _largest_plan(fitting: Callable[[Fraction], Plan[Any] | None], high: Fraction) -> Plan[Any] | None:
     """Find the plan of the largest price below one that does not fit, in three digits."""
     low, best = high, None
     while best is None:
@@ -246,7 +246,7 @@ def _largest(fitting: Callable[[Fraction], Plan[Any] | None], high: Fraction) ->
             return None
     high = min(high, 2 * low)
     while high / low > Fraction(101, 100):
-        middle = _three_digits(_between(low, high))
+        middle = _three_digits(_geometric_mean(low, high))
         if not low < middle < high:
             break
         more = fitting(middle)
@@ -254,7 +254,7 @@ def _largest(fitting: Callable[[Fraction], Plan[Any] | None], high: Fraction) ->
     return best
 
 
-def _between(low: Fraction, high: Fraction) -> Fraction:
+def _geometric_mean(low: Fraction, high: Fraction) -> Fraction:
     return Fraction(f"{math.sqrt(float(low) * float(high)):.6g}")
 
 
@@ -304,7 +304,7 @@ def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
         return ()
     short = [line for line in schedule.lines if not line.fits]
     sentences = [f"{_shortfall(line)}." for line in short]
-    kind = _kind(schedule)
+    kind = _budget_kind(schedule)
     if remedy.budget is not None:
         delta = f" with the same delta of {float(schedule.budget.delta):g}" if schedule.budget.delta else ""
         sentences.append(f"A budget of {kind} {_up(remedy.budget)}{delta} pays for everything.")
@@ -312,7 +312,7 @@ def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
         sentences.append(f"No larger {kind} helps: {_obstacle(schedule)}.")
     last_line = short[-1]
     if remedy.plan is not None:
-        sentences.append(f"Or {_softer(last_line, remedy.plan)}: then everything fits.")
+        sentences.append(f"Or {_advice_for(last_line, remedy.plan)}: then everything fits.")
     if len(short) == 1:
         sentences.append(
             f"Or leave out {last_line.asked.name}: then everything else fits."
@@ -330,7 +330,7 @@ def _shortfall(line: PricedReport) -> str:
     return f"Of {name}, {line.fitting} of {times} releases fit"
 
 
-def _softer(line: PricedReport, plan: Plan[Any]) -> str:
+def _advice_for(line: PricedReport, plan: Plan[Any]) -> str:
     """Say which error, or which price, would make all releases of a report fit."""
     price = promise_in_words(plan.promised)
     try:
@@ -349,11 +349,11 @@ def _obstacle(schedule: BudgetSchedule) -> str:
     return "the budget does not admit costs of this kind"
 
 
-def _kind(schedule: BudgetSchedule) -> str:
+def _budget_kind(schedule: BudgetSchedule) -> str:
     return "rho" if schedule.budget.rho is not None else "epsilon"
 
 
-def _whole(schedule: BudgetSchedule) -> Fraction:
+def _budget_total(schedule: BudgetSchedule) -> Fraction:
     budget = schedule.budget
     return (budget.epsilon if budget.rho is None else budget.rho) or Fraction(0)
 
@@ -364,13 +364,13 @@ def _up(value: Fraction | None) -> str:
 
 def schedule_page(schedule: BudgetSchedule) -> Report:
     """Return the schedule as a page: a line for each report, then what the rest would take."""
-    kind, total = _kind(schedule), _whole(schedule)
+    kind, total = _budget_kind(schedule), _budget_total(schedule)
     rows = tuple(
         (
             line.asked.name,
             f"{line.asked.times}",
             promise_in_words(line.plan.promised),
-            _expected(line),
+            _expected_error(line),
             "yes" if line.fits else f"{line.fitting} of {line.asked.times}",
             f"{_up(line.cumulative)} of {float(total):g}",
         )
@@ -387,7 +387,7 @@ def schedule_page(schedule: BudgetSchedule) -> Report:
     return Report(f"Plan for a budget of {kind} {float(total):g}{delta}", lead, (table,), schedule.advice)
 
 
-def _expected(line: PricedReport) -> str:
+def _expected_error(line: PricedReport) -> str:
     try:
         return f"{float(rounded_up(Fraction(largest_error(line.plan)))):g}"
     except TacitError:
@@ -396,7 +396,7 @@ def _expected(line: PricedReport) -> str:
 
 def schedule_figure(schedule: BudgetSchedule) -> Figure:
     """Show bars for what each report adds, and what is left after it."""
-    kind, total = _kind(schedule), float(_whole(schedule))
+    kind, total = _budget_kind(schedule), float(_budget_total(schedule))
     names = tuple(shortened(line.asked.name, 18) for line in schedule.lines)
     so_far = [float(line.cumulative or 0) for line in schedule.lines]
     prices = [float(line.wanted or 0) for line in schedule.lines]
@@ -479,15 +479,15 @@ def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) 
     options = [plans_of(one, states[0]) for one in ordered]
     if not isinstance(budget, Budget):
         _check_dataset(ordered, options, budget)
-    best = _best(ordered, options, states)
+    best = _best_schedule(ordered, options, states)
     charges = [(line.plan.cost, line.asked.times) for line in best.lines]
     for index, state in enumerate(states[1:] if best.wanted_within else (), 1):  # one above has too little
         if not charged_all(state, charges).within:
-            return _best(ordered, options, [state, *states[:index], *states[index + 1 :]])
+            return _best_schedule(ordered, options, [state, *states[:index], *states[index + 1 :]])
     return best
 
 
-def _best(
+def _best_schedule(
     ordered: Sequence[AskedReport], options: Sequence[list[Plan[Any]]], states: Sequence[Filter]
 ) -> BudgetSchedule:
     """Return the schedule that pays for most: with noise of a pure epsilon, Gaussian, or of either kind."""

@@ -83,10 +83,10 @@ def bound_values(fields: Mapping[str, JSON], digests: Sequence[str], ledger: Any
         "digests": list(digests),
         **({"of": of} if of else {}),
     }
-    return {**values, "keyed": _keyed({**fields, "values": values}, ledger)}
+    return {**values, "keyed": _keyed_digest({**fields, "values": values}, ledger)}
 
 
-def _keyed(fields: Mapping[str, JSON], ledger: Any) -> str:
+def _keyed_digest(fields: Mapping[str, JSON], ledger: Any) -> str:
     return str(ledger.keyed_digest(_PURPOSE, digest_of(fields).encode()))
 
 
@@ -103,7 +103,7 @@ def binding_problems(certificate: Certificate, ledger: Any) -> list[str]:
     if not vouches(ledger):
         return ["this ledger cannot check what binds the values"]
     stated = {name: one for name, one in values.items() if name != "keyed"}
-    right = _keyed({**certificate.fields, "values": stated}, ledger)
+    right = _keyed_digest({**certificate.fields, "values": stated}, ledger)
     if hmac.compare_digest(right.encode(), str(values["keyed"]).encode("utf-8", "replace")):
         return []
     return ["the digest of the values, or another part of it, was edited"]
@@ -601,13 +601,13 @@ def certificate_page(certificate: Certificate) -> Report:
         return Report("Certificate", (f"Its members cannot be read: {error.what}.",))
     rows = [row for member in members for row in _member(member, with_name="members" in fields)]
     rows += [
-        ("promised", _promised(fields.get("promised"))),
+        ("promised", _promise_words(fields.get("promised"))),
         *([("audit", _audit(fields["audit"]))] if "audit" in fields else []),
-        ("plan", _short(fields.get("plan"))),
-        ("software", _short(fields.get("software"))),
+        ("plan", _one_line(fields.get("plan"))),
+        ("software", _one_line(fields.get("software"))),
     ]
     table = ReportTable("", ("part", "content"), tuple(rows))
-    return Report(f"Certificate for {_short(names)}", (), (table,), (_CHECK,))
+    return Report(f"Certificate for {_one_line(names)}", (), (table,), (_CHECK,))
 
 
 def _member(member: Certificate, *, with_name: bool) -> list[tuple[str, str]]:
@@ -617,37 +617,38 @@ def _member(member: Certificate, *, with_name: bool) -> list[tuple[str, str]]:
     laws = member.fields.get("mechanisms")
     mappings = [law for law in laws if isinstance(law, Mapping)] if isinstance(laws, list | tuple) else []
     steps = [
-        _short(law.get("mechanism")) + (f" on {_short(law['statistic'])}" if law.get("statistic") else "")
+        _one_line(law.get("mechanism"))
+        + (f" on {_one_line(law['statistic'])}" if law.get("statistic") else "")
         for law in mappings
     ]
     assumed = dict.fromkeys(visible(str(law["assumes"]))[:300] for law in mappings if law.get("assumes"))
     return [
-        *([("dataset", _short(about.get("name")))] if with_name else []),
-        ("version", _short(about.get("version"))),
-        ("protects", f"each {_short(about.get('unit'))}; neighbours: {_short(about.get('adjacency'))}"),
+        *([("dataset", _one_line(about.get("name")))] if with_name else []),
+        ("version", _one_line(about.get("version"))),
+        ("protects", f"each {_one_line(about.get('unit'))}; neighbours: {_one_line(about.get('adjacency'))}"),
         *(("holds if", words) for words in assumed),
         *[(name, visible(str(value))[:400]) for name, value in member.fields.items() if name == "numerics"],
         ("mechanisms", ", ".join(dict.fromkeys(steps[:10])) + (" ..." if len(steps) > 10 else "")),
-        ("paid by", _paid(member.fields)),
+        ("paid by", _payment_words(member.fields)),
     ]
 
 
-def _paid(fields: Mapping[str, object]) -> str:
+def _payment_words(fields: Mapping[str, object]) -> str:
     charge, accounts = fields.get("ledger"), fields.get("filter")
     if not isinstance(charge, Mapping):
         return "nobody: the release was made on the respondent's device"
     charges = accounts if isinstance(accounts, list | tuple) else []
-    names = ", ".join(_short(name) for name in charges[:5]) or "the dataset"
-    part = f", instalment {_short(charge['instalment'])}" if "instalment" in charge else ""
-    durability = f"; {_short(charge['kept'])}" if "kept" in charge else ""
-    entry = f"entry {_short(charge.get('entry'))} of the ledger ({_short(charge.get('hash'))})"
+    names = ", ".join(_one_line(name) for name in charges[:5]) or "the dataset"
+    part = f", instalment {_one_line(charge['instalment'])}" if "instalment" in charge else ""
+    durability = f"; {_one_line(charge['kept'])}" if "kept" in charge else ""
+    entry = f"entry {_one_line(charge.get('entry'))} of the ledger ({_one_line(charge.get('hash'))})"
     return f"{names}, with {entry}{part}{durability}"
 
 
-def _promised(promise: object) -> str:
+def _promise_words(promise: object) -> str:
     """Write the promised total in decimals."""
     parts = promise if isinstance(promise, Mapping) else {}
-    return ", ".join(f"{_short(name)} {_decimal(value)}" for name, value in parts.items()) or "not stated"
+    return ", ".join(f"{_one_line(name)} {_decimal(value)}" for name, value in parts.items()) or "not stated"
 
 
 def _decimal(value: object) -> str:
@@ -655,16 +656,16 @@ def _decimal(value: object) -> str:
     try:
         return f"{float(top) / float(bottom or 1):.6g}"
     except (ValueError, ZeroDivisionError, OverflowError):
-        return _short(value)
+        return _one_line(value)
 
 
 def _audit(audit: object) -> str:
     fields = audit if isinstance(audit, Mapping) else {}
     verdict = "nothing was found" if fields.get("holds") is True else "the plan is broken"
-    return f"{verdict}, with {_short(fields.get('pairs'))} pairs of neighbours"
+    return f"{verdict}, with {_one_line(fields.get('pairs'))} pairs of neighbours"
 
 
-def _short(value: object) -> str:
+def _one_line(value: object) -> str:
     """Write a field in one line: hashes by their first signs, nothing that a terminal obeys."""
     text = visible(str(value))
     if len(text) == 64 and set(text) <= set("0123456789abcdef"):

@@ -54,7 +54,7 @@ def rendered(*parts: RenderableType) -> str:
         if fitted(part):
             console.print(part)
         else:
-            console.print("\n".join(_downwards(part, console.width)), soft_wrap=True)
+            console.print("\n".join(_stacked_table(part, console.width)), soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
@@ -87,7 +87,7 @@ def fitted(table: Table) -> bool:
     return True
 
 
-def _downwards(table: Table, width: int) -> list[str]:
+def _stacked_table(table: Table, width: int) -> list[str]:
     """Write a table that is too wide one cell below the other, so that no number is cut."""
     heads = [str(column.header) for column in table.columns]
     room = max(map(len, heads)) + 2
@@ -140,7 +140,7 @@ def shown_cell(
     are_small = all(abs(end) < 1e15 for end in numbers)
     places = 0 if whole and are_small else None if is_whole or not are_small else decimals(low, high)
     if places is None:
-        ends = shown(_outwards(low, ROUND_FLOOR)), shown(_outwards(high, ROUND_CEILING))
+        ends = shown(_rounded_end(low, ROUND_FLOOR)), shown(_rounded_end(high, ROUND_CEILING))
         return (HIDDEN if value is None else shown(value), *ends)
     text = f"{value:z,.{places}f}" if isinstance(value, int | float) else HIDDEN
     return text, rounded_end(low, places, ROUND_FLOOR), rounded_end(high, places, ROUND_CEILING)
@@ -158,7 +158,7 @@ def shown_interval(low: float, high: float) -> str:
     return f"[{', '.join(ends)}]"
 
 
-def _outwards(end: float, rounding: str) -> float:
+def _rounded_end(end: float, rounding: str) -> float:
     if not math.isfinite(end) or (end == int(end) and abs(end) < 1e15):
         return end
     if 10_000 <= abs(end) < 1e15:
@@ -223,7 +223,7 @@ def odds_factor(epsilon: object) -> str:
 
 def _expected(column: Forecast) -> str:
     """Write the expected error, rounded up as the interval will be, or why there is none, and the caution."""
-    error = "" if column.error is None else shown(_outwards(column.error, ROUND_CEILING))
+    error = "" if column.error is None else shown(_rounded_end(column.error, ROUND_CEILING))
     return "; ".join(part for part in (error, column.note if not error else "", column.caution) if part)
 
 
@@ -247,7 +247,7 @@ def left_afterwards(filter_: Any, cost: Cost) -> str:
     )
 
 
-def _afterwards(plan: Plan[Any]) -> list[tuple[str, str]]:
+def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
     """Say what each dataset has left afterwards."""
     paying = [member for member in plan._members if member.ledger is not None and not member.blocks]  # noqa: SLF001
     lines = []
@@ -292,7 +292,7 @@ def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, s
             else []
         ),
         ("meaning", plan_meaning(plan)),
-        *(_afterwards(plan) if with_remaining else []),
+        *(_remaining_lines(plan) if with_remaining else []),
         *(("budget", note) for one in plan._members for note in notes_on(one.ledger, one.identity.name)),  # noqa: SLF001
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
     ]

@@ -364,7 +364,7 @@ class Plan(Generic[C]):
         """
         members = tuple(member for plan in plans for member in plan._members)  # noqa: SLF001
         if any(member.stages for member in members):
-            raise _wrong_shape("a run belongs to one dataset, but several plans were combined", "release")
+            raise _use_instead("a run belongs to one dataset, but several plans were combined", "release")
         if not all(getattr(m, "additive", False) for member in members for m in _one_draw(member).mechanisms):
             raise TacitError(
                 "not-allowed",
@@ -532,7 +532,7 @@ class Plan(Generic[C]):
         if len(self._members) > 1:
             Omitted("if several datasets pay").read("account", account)
         if self._members[0].stages:
-            raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
+            raise _use_instead(f"the plan is a run of {self.instalments} instalments", "run")
 
     def run(
         self, *, who: str = "", purpose: str = "", account: str | None = None, key: str | None = None
@@ -550,7 +550,7 @@ class Plan(Generic[C]):
 
         [member, *_] = self._members
         if self.instalments is None or member.ledger is None:
-            raise _wrong_shape("the plan is one draw and has no instalments", "release")
+            raise _use_instead("the plan is one draw and has no instalments", "release")
         ledger_run, body = held_run(
             member, member.ledger, self.instalments, who=who, purpose=purpose, account=account, key=key
         )
@@ -604,7 +604,7 @@ def with_audit(plan: Plan[C], found: Mapping[str, JSON]) -> Plan[C]:
     return replace(plan, _members=tuple(replace(member, audit=found) for member in plan._members))  # noqa: SLF001
 
 
-def _wrong_shape(words: str, call: str) -> TacitError:
+def _use_instead(words: str, call: str) -> TacitError:
     return TacitError(
         "release-or-run",
         words,

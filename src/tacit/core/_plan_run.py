@@ -125,7 +125,7 @@ def _read_share(text: object) -> Fraction:
     return Fraction(text)
 
 
-def _whole(law: Mapping[str, Any]) -> dict[str, Any]:
+def _full_law(law: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mechanism of a batch as it would be alone."""
     return {name: value for name, value in law.items() if name != "part"}
 
@@ -136,7 +136,7 @@ def cost_of_laws(laws: Sequence[Mapping[str, Any]]) -> Cost:
 
     if any("part" in law for law in laws):  # a batch, whose parts may be sampled, each by itself
         parts = groupby(laws, key=lambda law: law["part"])
-        return reduce(add, [cost_of_laws([_whole(law) for law in part]) for _, part in parts])
+        return reduce(add, [cost_of_laws([_full_law(law) for law in part]) for _, part in parts])
     if not any("instalments" in law for law in laws):
         total: Cost = reduce(add, [Cost.from_json(law["cost"]) for law in laws])
         [share] = {law.get("sampled") for law in laws}

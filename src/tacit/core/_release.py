@@ -144,7 +144,7 @@ class Content:
 C = TypeVar("C", bound=Content)
 
 
-def _may_stand(mark: str, content: Content) -> bool:
+def _is_own_mark(mark: str, content: Content) -> bool:
     """Return whether Tacit itself writes this mark beside values that it did not change.
 
     No certificate binds marks. Values that are whole numbers already stay
@@ -368,7 +368,7 @@ class Release(Generic[C]):
         done = f" (done since: {'; '.join(self.marks)})" if self.marks else ""
         if not self.values_bound:
             return f"the values are not those that the certificate was made for{done}"
-        strange = [mark for mark in self.marks if not _may_stand(mark, self.content)]
+        strange = [mark for mark in self.marks if not _is_own_mark(mark, self.content)]
         return f"nobody vouches for what the file says of its values: {'; '.join(strange)}" if strange else ""
 
     def to_json(self) -> dict[str, JSON]:

@@ -133,13 +133,13 @@ def meaningful(cells: Cells) -> tuple[list[Value], list[Value], list[Value]]:
     narrow = min((w / 2 for w in widths if 0 < w < math.inf), default=0.0)
     places = min(max(3 - math.floor(math.log10(narrow)), 0), _MAX_DECIMALS) if narrow else _MAX_DECIMALS
     return (
-        [_at(v, places, ROUND_HALF_EVEN) for v in cells.value],
-        [_at(v, places, ROUND_FLOOR) for v in cells.low],
-        [_at(v, places, ROUND_CEILING) for v in cells.high],
+        [_rounded(v, places, ROUND_HALF_EVEN) for v in cells.value],
+        [_rounded(v, places, ROUND_FLOOR) for v in cells.low],
+        [_rounded(v, places, ROUND_CEILING) for v in cells.high],
     )
 
 
-def _at(value: Value, places: int, rounding: str) -> Value:
+def _rounded(value: Value, places: int, rounding: str) -> Value:
     if not isinstance(value, float) or not math.isfinite(value) or abs(value) >= 2**53:
         return value
     rounded = Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding=rounding)

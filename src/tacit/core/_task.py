@@ -96,7 +96,7 @@ class Step(Generic[D]):
     label: Mapping[str, JSON] = field(default_factory=dict)
 
 
-def _always_there() -> None:
+def _is_readable() -> None:
     """Say that the source can be read."""
 
 
@@ -130,7 +130,7 @@ class TaskFacts:
     statements: Sequence[str] | Callable[[], Sequence[str]] = ()
     left_out: Sequence[str] | Callable[[], Sequence[str]] = ()
     numerics: str = ""
-    unavailable: Callable[[], TacitError | None] = _always_there
+    unavailable: Callable[[], TacitError | None] = _is_readable
     subject: object = None
 
     @property

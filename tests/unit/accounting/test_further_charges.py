@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.accounting import Budget, Cost, Filter
-from tacit.accounting._filters import _MANY, _times, _without_rounding, count_of
+from tacit.accounting._filters import _MANY, _multiple, _without_rounding, count_of
 
 BUDGETS = [
     Budget(epsilon=3),
@@ -24,7 +24,7 @@ def plain_search(state, spend):
     one = _without_rounding(state, spend)
 
     def fits(times):
-        return state.added(_times(one, times)).within
+        return state.added(_multiple(one, times)).within
 
     low, high = 0, 1
     while high <= _MANY and fits(high):

@@ -16,7 +16,7 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric import epsilon_bounds
 from tacit.accounting.numeric._atoms import Atoms, connect_dots
-from tacit.accounting.numeric._bounds import _PROPER, _epsilon, delta_of, mirrored
+from tacit.accounting.numeric._bounds import _PROPER, _epsilon, delta_of, mirrored_upper
 from tacit.accounting.numeric._curve import closed_curve, curve
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._fourier import FourierInversion, evaluate
@@ -263,9 +263,9 @@ def test_special_functions_err_no_more_than_granted():
 def test_the_line_of_a_removed_unit_bounds_delta_of_an_added_one(parts, delta, close):
     factors_of.cache_clear()
     parts = canonical(parts)
-    assert mirrored(parts, 1.0) == math.inf  # nothing was read yet
+    assert mirrored_upper(parts, 1.0) == math.inf  # nothing was read yet
     e = _epsilon(parts, delta, add=0, lower=False).upper
-    truth, upper = delta_of(parts, e, add=1), mirrored(parts, e)
+    truth, upper = delta_of(parts, e, add=1), mirrored_upper(parts, e)
     assert truth.lower <= upper
     assert (upper <= truth.upper * (1 + 1e-3)) == close
 
@@ -277,7 +277,7 @@ def test_a_line_says_nothing_about_the_other_direction_if_its_law_only_dominates
     )
     epsilon_bounds(parts, 1e-3)
     assert not all(isinstance(law, _PROPER) for law, _ in factors_of(parts, add=0).loss_sum.factors)
-    assert mirrored(parts, 0.1) == math.inf
+    assert mirrored_upper(parts, 0.1) == math.inf
 
 
 def test_long_scalar_products_agree_with_short_ones():

@@ -20,13 +20,13 @@ def test_an_added_unit_on_the_line_of_a_removed_one_reads_what_its_own_line_read
     parts = (times * Cost.laplace(scale=1, sensitivity=e).sampled(q)).parts
     at = _bounds.epsilon_bounds(parts, 1e-5).upper
     _bounds.delta_of(parts, at, add=0)
-    shared, own = _bounds.alike(parts, at), _bounds.delta_of(parts, at, add=1)
+    shared, own = _bounds.upper_on_line(parts, at), _bounds.delta_of(parts, at, add=1)
     assert own.lower <= shared <= own.upper * (1 + 1e-5)
 
 
 def test_no_line_is_shared_before_one_served():
     parts = (300 * Cost.laplace(scale=1, sensitivity=1).sampled(0.003)).parts
-    assert _bounds.alike(parts, 0.1234567) == math.inf
+    assert _bounds.upper_on_line(parts, 0.1234567) == math.inf
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])

@@ -146,12 +146,14 @@ def block_accountants(parts: Parts, *, add: int) -> tuple[Accountant, ...]:
     blocks = [(pmf, often) for (pmf, _), often in block_laws]
     others: list[tuple[LossLaw, int]] = [part for part in parts if part[0] != law]
     if others:
-        return _beside(blocks, tuple(others), leak, add=add)
+        return _blocks_with_others(blocks, tuple(others), leak, add=add)
     total = convolved(blocks, step) if plan.blocks == 1 else composed(blocks, step)
     return (LeakyAccountant(total, leak, exact=False),)
 
 
-def _beside(blocks: list[tuple[Pmf, int]], others: Parts, leak: float, *, add: int) -> tuple[Accountant, ...]:
+def _blocks_with_others(
+    blocks: list[tuple[Pmf, int]], others: Parts, leak: float, *, add: int
+) -> tuple[Accountant, ...]:
     factors = factors_of(others, add=add)
     atoms = [
         (Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack), often)
@@ -269,29 +271,31 @@ _PROPER = (
 _DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
 
-def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int, lower: bool = True) -> Bracket:
+def best_bracket(
+    parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int, lower: bool = True
+) -> Bracket:
     """Return the best bounds; families of mechanisms get their lower value from one of their members.
 
     Without `lower`, a family that is known by its moments gets none: the member would be read for nothing.
     """
-    bracket = _first(parts, ask, add=add)
+    bracket = _first_bracket(parts, ask, add=add)
     if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
         known_parts = canonical(
             (ZCDPLoss(law.epsilon**2 / 8) if isinstance(law, BoundedRangeLoss) else law, k)
             for law, k in parts
         )
-        for other in (_first(known_parts, ask, add=add), _by_blocks(parts, ask, add=add)):
+        for other in (_first_bracket(known_parts, ask, add=add), _by_blocks(parts, ask, add=add)):
             bracket = bracket if bracket.upper <= other.upper else other
     if not lower and bracket.method == "renyi":
         return bracket
     if any(isinstance(law, BoundedRangeLoss | ZCDPLoss | RenyiLoss) for law, _ in parts):
-        member = canonical(pair for law, k in parts for pair in _member(law, k))
-        lower_bound = _first(member, ask, add=add).lower if member else 0.0
+        member = canonical(pair for law, k in parts for pair in _member_of_family(law, k))
+        lower_bound = _first_bracket(member, ask, add=add).lower if member else 0.0
         bracket = Bracket(min(lower_bound, bracket.upper), bracket.upper, bracket.method)
     return bracket
 
 
-def mirrored(parts: Parts, e: float) -> float:
+def mirrored_upper(parts: Parts, e: float) -> float:
     """Return an upper value of delta(e) if a unit is added, from what was computed for one removed.
 
     It is infinite if nothing at hand tells.
@@ -309,32 +313,32 @@ def mirrored(parts: Parts, e: float) -> float:
     return math.inf
 
 
-def alike(parts: Parts, e: float) -> float:
+def upper_on_line(parts: Parts, e: float) -> float:
     """Return an upper value of delta(e) if a unit is added, on the line that served e if one is removed.
 
     The choice of the line is the only thing that is shared, and every line is valid. It is infinite if no
     line served.
     """
-    if served(parts, e) is None:
+    if serving_line(parts, e) is None:
         return math.inf
     factors = factors_of(parts, add=1)
     if factors.leak:
         return math.inf
-    if alike not in factors.kept:
+    if upper_on_line not in factors.kept:
         like = factors_of(parts, add=0).kept[FourierInversion]
-        factors.kept[alike] = FourierInversion(factors.loss_sum, like=like)
-    upper: float = factors.kept[alike].delta(e).upper
+        factors.kept[upper_on_line] = FourierInversion(factors.loss_sum, like=like)
+    upper: float = factors.kept[upper_on_line].delta(e).upper
     return upper
 
 
-def served(parts: Parts, e: float) -> Spectrum | None:
+def serving_line(parts: Parts, e: float) -> Spectrum | None:
     """Return the plain line that served e if a unit is removed; None if there is none."""
     factors = factors_of(parts, add=0)
     inversion: FourierInversion | None = factors.kept.get(FourierInversion)
     return None if inversion is None or factors.leak else inversion.served(e)
 
 
-def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
+def _first_bracket(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
     """Return the answer of the first accountant that has one."""
     for make in _candidates(parts, add=add):
         try:
@@ -368,7 +372,7 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     The last one always answers.
     """
     if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
-        yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+        yield lambda: _with_leak(RenyiAccountant, factors_of(parts, add=add))
         return
     mu2 = gaussian_mu2(parts)
     if mu2 is not None:
@@ -383,18 +387,18 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     yield from _for_sampled_or_shuffled(parts, add=add)
     if can_snap(parts):
         yield lambda: snapped_accountant(parts)
-    yield lambda: _on(FourierInversion, factors_of(parts, add=add))
-    yield lambda: _rare(parts, add=add)
+    yield lambda: _with_leak(FourierInversion, factors_of(parts, add=add))
+    yield lambda: _rare_loss_accountant(parts, add=add)
     if all_on_lattice and smooth:
         yield lambda: lattice_accountant(parts)
     finite = any(isinstance(law, SampledLoss | GroupLoss) for law, _ in parts)
     if finite:
-        yield lambda: _on(FourierInversion, factors_of(parts, add=add, finite=True))
+        yield lambda: _with_leak(FourierInversion, factors_of(parts, add=add, finite=True))
     if all_on_lattice and smooth and are_few(parts):
         yield lambda: snapped_accountant(parts)
     for dither in _DITHERS:
         yield partial(_dithered, dither, parts, add, finite)
-    yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+    yield lambda: _with_leak(RenyiAccountant, factors_of(parts, add=add))
 
 
 def _for_sampled_or_shuffled(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
@@ -403,22 +407,22 @@ def _for_sampled_or_shuffled(parts: Parts, *, add: int) -> Iterator[Callable[[],
         for coarser in (1.0, 4.0, 16.0):
             yield partial(shuffled_accountant, parts, coarser)
     if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
-        yield lambda: _on(_listed, factors_of(parts, add=add))
+        yield lambda: _with_leak(_finite_accountant, factors_of(parts, add=add))
     if len(parts) == 1 and isinstance(parts[0][0], SampledLoss):
-        yield lambda: _on(small_sample_accountant, factors_of(parts, add=add))
+        yield lambda: _with_leak(small_sample_accountant, factors_of(parts, add=add))
 
 
-def _rare(parts: Parts, *, add: int) -> Accountant:
+def _rare_loss_accountant(parts: Parts, *, add: int) -> Accountant:
     if not is_rare(parts):
         raise NotConverged
     return rare_accountant(parts, add=add)
 
 
 def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: int, finite: bool) -> Accountant:  # noqa: FBT001
-    return _on(dither, factors_of(parts, add=add, finite=finite))
+    return _with_leak(dither, factors_of(parts, add=add, finite=finite))
 
 
-def _listed(loss_sum: LossSum) -> Accountant:
+def _finite_accountant(loss_sum: LossSum) -> Accountant:
     """Return the accountant for few finite laws: their losses are listed."""
     laws = [(law, times) for law, times in loss_sum.factors if isinstance(law, Atoms)]
     if len(laws) < len(loss_sum.factors):
@@ -428,7 +432,7 @@ def _listed(loss_sum: LossSum) -> Accountant:
     return listed_accountant(laws)
 
 
-def _on(accountant: Callable[[LossSum], Accountant], factors: Factors) -> Accountant:
+def _with_leak(accountant: Callable[[LossSum], Accountant], factors: Factors) -> Accountant:
     """Return the accountant for the factors; the part outside them is added as infinite loss."""
     if accountant not in factors.kept:
         factors.kept[accountant] = accountant(factors.loss_sum)
@@ -438,7 +442,7 @@ def _on(accountant: Callable[[LossSum], Accountant], factors: Factors) -> Accoun
     )
 
 
-def _member(law: LossLaw, times: int) -> list[tuple[LossLaw, int]]:
+def _member_of_family(law: LossLaw, times: int) -> list[tuple[LossLaw, int]]:
     """Return one member of the family of laws that a law stands for."""
     match law:
         case BoundedRangeLoss(epsilon):
@@ -459,9 +463,9 @@ def delta_bounds(parts: Parts, epsilon: float, *, lower: bool = True) -> Bracket
     """Return certified bounds on delta at epsilon, the larger of both directions (`answer` has `lower`)."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
-        mirror = _from_other_side(mirrored, parts, epsilon, add=add)
+        mirror = _from_other_side(mirrored_upper, parts, epsilon, add=add)
         if mirror > worst.upper:
-            mirror = min(mirror, _from_other_side(alike, parts, epsilon, add=add))
+            mirror = min(mirror, _from_other_side(upper_on_line, parts, epsilon, add=add))
         if mirror <= worst.upper:
             continue
         bracket = delta_of(parts, epsilon, add=add, lower=lower)
@@ -537,7 +541,7 @@ def delta_of(parts: Parts, e: float, *, add: int, lower: bool = True) -> Bracket
     if not rest or e >= largest_loss(rest, add=add):
         bracket = Bracket(0.0, 0.0, "closed form")
     else:
-        bracket = answer(rest, lambda accountant: accountant.delta(e), add=add, lower=lower)
+        bracket = best_bracket(rest, lambda accountant: accountant.delta(e), add=add, lower=lower)
     upper = min(1.0, bracket.upper)
     upper = min(1.0, (highest + (1 - highest) * upper) * (1 + 8 * U)) if highest else upper
     return Bracket(max(0.0, (lowest + good * bracket.lower) * (1 - 8 * U)), upper, bracket.method)
@@ -552,12 +556,14 @@ def _epsilon(parts: Parts, delta: float, *, add: int, lower: bool) -> Bracket:
     target = (delta - highest) / (1 - highest) * (1 - 8 * U) if highest else delta
     if target <= 0 or not rest:
         return Bracket(0.0, sup, "basic composition" if rest else "closed form")
-    bracket = answer(rest, lambda accountant: accountant.epsilon(target), add=add, lower=lower)
+    bracket = best_bracket(rest, lambda accountant: accountant.epsilon(target), add=add, lower=lower)
     if highest:
         looser = (delta - lowest) / good * (1 + 8 * U) if good > 0 else 1.0
         low = 0.0
         if looser < 1:
-            low = answer(rest, lambda accountant: accountant.epsilon(looser), add=add, lower=lower).lower
+            low = best_bracket(
+                rest, lambda accountant: accountant.epsilon(looser), add=add, lower=lower
+            ).lower
         bracket = Bracket(min(low, bracket.upper), bracket.upper, bracket.method)
     return Bracket(bracket.lower, sup, "basic composition") if sup < bracket.upper else bracket
 
@@ -565,9 +571,9 @@ def _epsilon(parts: Parts, delta: float, *, add: int, lower: bool) -> Bracket:
 def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     """Return whether delta(e) <= delta in this direction: by what is known, or else by reading delta."""
     return (
-        _from_other_side(mirrored, parts, e, add=add) <= delta
-        or _surely(parts, e, delta, add=add)
-        or _from_other_side(alike, parts, e, add=add) <= delta
+        _from_other_side(mirrored_upper, parts, e, add=add) <= delta
+        or _is_certified(parts, e, delta, add=add)
+        or _from_other_side(upper_on_line, parts, e, add=add) <= delta
         or delta_of(parts, e, add=add, lower=False).upper <= delta
     )
 
@@ -582,14 +588,14 @@ def _from_other_side(reading: Callable[[Parts, float], float], parts: Parts, e: 
         return math.inf
 
 
-def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
+def _is_certified(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     """Return whether Chernoff's bound alone certifies delta(e) <= delta."""
     rest, _, highest, _ = split_infinite_loss(plain(parts), add=add)
     try:
         loss_sum, leak, *_ = factors_of(rest, add=add)
         if not (loss_sum.factors and e > 1e-280):
             return False
-        line = served(rest, e) if add == 1 else None
+        line = serving_line(rest, e) if add == 1 else None
         if line is not None and abs(log_moment(loss_sum, line.choice.c) - line.log_norm) < _NEARLY:
             return False  # both directions are nearly alike, and Chernoff's bound is too loose for that
         c, bound, width, normal = _best_tilt(loss_sum, _SPAN / e, e)

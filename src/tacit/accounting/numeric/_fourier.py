@@ -188,7 +188,7 @@ class Spectrum:
         return e, slope
 
 
-def _smooth(n: int) -> int:
+def _fft_length(n: int) -> int:
     """Return the smallest number >= n of the form 2^a 3^b 5^c, for a quick FFT."""
     best = 1 << (n - 1).bit_length()
     five = 1
@@ -208,7 +208,7 @@ def evaluate(
     lattice = loss_sum.lattice
     half, sums = _MAX_NODES, 0  # nodes up to half a period of the lattice, and of a whole one
     if lattice is not None:
-        sums = _smooth(max(2, math.ceil(choice.period / lattice.step)))
+        sums = _fft_length(max(2, math.ceil(choice.period / lattice.step)))
         choice = choice._replace(period=sums * lattice.step)
         half = sums // 2
     h = 2 * math.pi / choice.period

@@ -58,7 +58,7 @@ def choose_cut(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float, log_delta: float
 ) -> LossCut | None:
     """Return the highest cut whose common part provably adds less than 1e-7 of delta near e, or None."""
-    able = _able(factors, e, c)
+    able = _splittable(factors, e, c)
     if able is None:
         return None
     which, law, times = able
@@ -80,7 +80,7 @@ def visible_cuts(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float
 ) -> Iterator[LossCut]:
     """Yield cuts whose common part may matter at e: its delta has a line of its own; bound its aliases."""
-    able = _able(factors, e, c)
+    able = _splittable(factors, e, c)
     if able is None:
         return
     which, law, times = able
@@ -98,7 +98,7 @@ def visible_cuts(
         yield LossCut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
 
 
-def _able(
+def _splittable(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float
 ) -> tuple[int, Atoms | SampledGaussianMgf, int] | None:
     """Return the factor that can be split here, if there is exactly one."""

@@ -255,15 +255,15 @@ def _check(law: SampledGaussianMgf, times: int) -> None:
         raise NotConverged
 
 
-def _beyond(x: float) -> float:
+def _upper_tail(x: float) -> float:
     """Return P(X > x) of a standard normal X."""
     return math.erfc(x * _HALF_ROOT) / 2
 
 
-def _common(q: float, mu: float, times: int, x0: float) -> tuple[float, float]:
+def _common_losses(q: float, mu: float, times: int, x0: float) -> tuple[float, float]:
     """Return about the spread of the common losses under Q, and how far the cut moves their mean."""
-    mass_above = _beyond(mu - x0)
-    squares = math.exp(mu * mu) * _beyond(2 * mu - x0) - 2 * mass_above + _beyond(-x0)
+    mass_above = _upper_tail(mu - x0)
+    squares = math.exp(mu * mu) * _upper_tail(2 * mu - x0) - 2 * mass_above + _upper_tail(-x0)
     return q * math.sqrt(times * max(squares, 1e-300)), times * q * (1 - mass_above)
 
 
@@ -289,7 +289,7 @@ def _estimates(q: float, mu: float, times: int, *, add: bool) -> tuple[Reals, Re
     """Return epsilons and about their deltas: of a normal sum of common losses and one large loss."""
     from scipy.special import ndtr
 
-    core = _common(q, mu, times, 3.0)[0]
+    core = _common_losses(q, mu, times, 3.0)[0]
     far = 60 * core + math.log1p(q * math.exp(min(mu * (8 + mu / 2), _LARGEST)))
     e = np.exp(np.linspace(math.log(0.01 * core), math.log(far), 90))
     x = (np.log1p(np.expm1(np.minimum(1.3 * e, _LARGEST)) / q) + mu * mu / 2) / mu
@@ -335,10 +335,10 @@ class _Cut(NamedTuple):
 @lru_cache(maxsize=64)
 def _cut_at(q: float, mu: float, times: int, number: int) -> _Cut:
     """Return the cut for epsilons up to a power of 1.25, for both directions."""
-    top, core, x0 = _BASE**number, _common(q, mu, times, 3.0)[0], 8.0
+    top, core, x0 = _BASE**number, _common_losses(q, mu, times, 3.0)[0], 8.0
     spread = core
     for _ in range(6):
-        spread, shift = _common(q, mu, times, x0)
+        spread, shift = _common_losses(q, mu, times, x0)
         level, previous = min(top + shift + _GAP * spread, _LARGEST), x0
         x0 = max((math.log1p(math.expm1(level) / q) + mu * mu / 2) / mu, 1.0)
         if abs(x0 - previous) < 1e-3:
@@ -351,8 +351,8 @@ def _cut_at(q: float, mu: float, times: int, number: int) -> _Cut:
     # up to the first tilt, exp(tilt log A - x^2 / 2) is hardly above 1 at the cut
     reach = Reach(min(_STEEP / core, (x0 * x0 / 2 + 2) / level), tilt, _FAR / core)
     common = TruncatedGaussianMgf(law, x0, reach, 128 if times >= 500 else 256)
-    rare_q = _beyond(x0)
-    rare_more = q * (_beyond(x0 - mu) - rare_q)
+    rare_q = _upper_tail(x0)
+    rare_more = q * (_upper_tail(x0 - mu) - rare_q)
     rare_p = rare_q + rare_more
     if not (times * rare_p < 300 and rare_p < 0.5):
         raise NotConverged
@@ -372,7 +372,7 @@ class SmallSampleAccountant:
     def __init__(self, law: SampledGaussianMgf, times: int) -> None:
         _check(law, times)
         self._law, self._times = law, times
-        self._least = 0.1 * _common(law.q, law.mu, times, 3.0)[0]
+        self._least = 0.1 * _common_losses(law.q, law.mu, times, 3.0)[0]
         self._inside: dict[int, FourierInversion] = {}
 
     def delta(self, e: float) -> Bracket:

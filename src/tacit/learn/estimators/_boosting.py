@@ -143,10 +143,8 @@ def boosting_steps(
     at most the root of (features + 1). In a step it is in one bin, with a residual between -1 and 1.
     """
     features = len(bins.features)
-    count_sensitivity = Fraction(math.isqrt((features + 1) * 4**20) + 1, 2**20) * data.per_unit
-    counting = RoundedGaussian(
-        sigma=share_of_noise(noise, _COUNTS, count_sensitivity), sensitivity=count_sensitivity
-    )
+    reach = Fraction(math.isqrt((features + 1) * 4**20) + 1, 2**20) * data.per_unit
+    counting = RoundedGaussian(sigma=share_of_noise(noise, _COUNTS, reach), sensitivity=reach)
     steps, sensitivity = passes * features, GRID * data.per_unit
     sigma = math.ceil(share_of_noise(noise, (1 - _COUNTS) / steps, sensitivity))
     stepping = SampledSteps(sigma=sigma, sensitivity=sensitivity, rate=1, steps=steps)
@@ -188,9 +186,7 @@ def boosting_steps(
         },
         load=load,
         steps=(
-            Step(
-                counting, lambda places, _: bin_counts(*places, bins.sizes), {"statistic": "rows in each bin"}
-            ),
+            Step(counting, lambda rows, _: bin_counts(*rows, bins.sizes), {"statistic": "rows in each bin"}),
             Step(stepping, residuals, {"statistic": "sums of residuals in each bin"}),
         ),
         reading=reading,

@@ -247,7 +247,7 @@ class TorchGradients:
         if len(inputs) == 1:
             return self._alone(weights, inputs, targets)
         each = torch.func.vmap(torch.func.grad(loss_of), in_dims=(None, 0, 0), randomness="different")
-        gradients = each(self._held(weights), inputs, targets)
+        gradients = each(self._parts_of(weights), inputs, targets)
         flat = [gradients[name].reshape(len(inputs), -1).double().numpy() for name in self._parts]
         return np.concatenate(flat, axis=1)
 
@@ -255,7 +255,7 @@ class TorchGradients:
         """Return the gradient of one example; the model cannot leave anything behind for the next one."""
         import torch
 
-        parts = {name: one.requires_grad_() for name, one in self._held(weights).items()}
+        parts = {name: one.requires_grad_() for name, one in self._parts_of(weights).items()}
         rest = {name: one.clone() for name, one in self._rest.items()}
         loss = self._loss(torch.func.functional_call(self._model, {**parts, **rest}, (x,)), label)
         gradients = torch.autograd.grad(loss, list(parts.values()), allow_unused=True, materialize_grads=True)
@@ -268,7 +268,7 @@ class TorchGradients:
         inputs, _ = self._tensors(X, np.zeros(len(X)))
         with torch.no_grad():
             out = torch.func.functional_call(
-                self._model, {**self._held(weights), **self._rest}, (inputs,)
+                self._model, {**self._parts_of(weights), **self._rest}, (inputs,)
             ).numpy()
         chosen: NDArray[Any] = out.argmax(axis=1) if out.ndim == 2 and out.shape[1] > 1 else out.reshape(-1)
         return chosen
@@ -288,7 +288,7 @@ class TorchGradients:
         # copies: PyTorch places them alike in memory, and kernels may round by where an example lies
         return torch.from_numpy(inputs).clone(), torch.from_numpy(labels).clone()
 
-    def _held(self, weights: NDArray[np.float64]) -> dict[str, Any]:
+    def _parts_of(self, weights: NDArray[np.float64]) -> dict[str, Any]:
         """Return a vector of weights as the parts of the model."""
         import torch
 

@@ -23,7 +23,7 @@ from tacit.learn.layers._kernels import computing, norm_margin, read_precision
 from tacit.learn.layers._normalisation import batch_norm_refused
 from tacit.learn.layers._total_functions import TotalFunctions
 from tacit.learn.layers._trials import (
-    check_alone,
+    check_batch_independence,
     check_layers,
     check_mixing,
     find_layouts,
@@ -94,11 +94,11 @@ def unit_gradients(
     targets: Tensors,
     weights: Tensor,
     *,
-    together: bool | None = None,
+    vectorised: bool | None = None,
 ) -> list[Tensor]:
     """Return the gradient of each unit, from `vmap` where the model allows it and one by one elsewhere.
 
-    With `together` one of the two is chosen: then a unit on which `vmap` fails cannot change how others are
+    With `vectorised` one of the two is chosen: then a unit on which `vmap` fails cannot change how others are
     computed.
     """
     units = len(weights) // step.per_unit
@@ -111,10 +111,10 @@ def unit_gradients(
         chunk_size=max(1, min(units, 2**27 // max(1, sum(p.numel() for p in parameters)))),
     )
     try:
-        if together is not False:
+        if vectorised is not False:
             return list(each(tuple(p.detach() for p in parameters), inputs, targets, weights))
     except (RuntimeError, ValueError, NotImplementedError, TypeError):
-        if together:
+        if vectorised:
             raise
     by_unit = [  # of fresh copies: kernels may round by where in memory an example lies
         _gradient_alone(
@@ -160,11 +160,11 @@ def exact_sums(
     weights: Tensor,
     clip: Tensor,
     *,
-    together: bool | None = None,
+    vectorised: bool | None = None,
 ) -> tuple[list[Tensor], Tensor]:
     """Return clipped sums and norms by the definition; a unit whose gradient is not finite adds zero."""
     with computing(step.precision, parameters[0].device):
-        by_unit = unit_gradients(step, parameters, inputs, targets, weights, together=together)
+        by_unit = unit_gradients(step, parameters, inputs, targets, weights, vectorised=vectorised)
         norms = torch.stack([v.reshape(len(v), -1).float().square().sum(1) for v in by_unit]).sum(0).sqrt()
         factors = clip_factors(norms, clip / (1 + norm_margin(step.precision)), automatic=step.automatic)
         sums = [_weighted(values.float(), factors, norms.isfinite()) for values in by_unit]
@@ -258,7 +258,7 @@ class ClippedSums:
         self.clip: Final = torch.tensor(float(clip), device=self.parameters[0].device)
         self._compiled: dict[Any, CompiledStep] | None = None
         self._layouts: dict[Any, list[BatchLayout] | None] = {}
-        self._together: bool | None = None
+        self._vectorised: bool | None = None
         #: Whether a model that takes another way than in its trials fails, so that the caller can find the
         #: units that made it do so. Else the whole batch is computed by the definition.
         self.strict = False
@@ -288,7 +288,7 @@ class ClippedSums:
     def exactly(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
         """Return the clipped sums and the norms by the definition, unit by unit."""
         sums, norms = exact_sums(
-            self.step, self.parameters, inputs, targets, weights, self.clip, together=self._together
+            self.step, self.parameters, inputs, targets, weights, self.clip, vectorised=self._vectorised
         )
         return sums, torch.where(norms.isfinite(), norms, torch.inf)
 
@@ -302,7 +302,7 @@ class ClippedSums:
         if layouts is None:
             with computing(self.step.precision, self.parameters[0].device):
                 return unit_gradients(
-                    self.step, self.parameters, inputs, targets, weights, together=self._together
+                    self.step, self.parameters, inputs, targets, weights, vectorised=self._vectorised
                 )
         if self._compiled is not None:
             return [self._run(inputs, targets, weights, layouts)[1]]
@@ -333,18 +333,18 @@ class ClippedSums:
         with computing("float32", self.parameters[0].device):  # whatever precision PyTorch is set to
             self.step = replace(self.step, labels=label_width(self.step, inputs, targets))
             layouts = self._tried(inputs, targets)
-            if layouts is None and self._together is None:
-                self._together = self._try_together(inputs, targets)
+            if layouts is None and self._vectorised is None:
+                self._vectorised = self._try_vectorised(inputs, targets)
             return layouts
 
-    def _try_together(self, inputs: Tensors, targets: Tensors) -> bool:
+    def _try_vectorised(self, inputs: Tensors, targets: Tensors) -> bool:
         """Say whether `vmap` computes this model: settled on invented examples, and then for all units."""
         size = 2 * self.step.per_unit
         examples = invented(inputs, size), invented(targets, size, 1, targets=True, labels=self.step.labels)
         weights = torch.ones(size, device=self.parameters[0].device)
         try:
             with fixed_chance(weights.device):
-                unit_gradients(self.step, self.parameters, *examples, weights, together=True)
+                unit_gradients(self.step, self.parameters, *examples, weights, vectorised=True)
         except torch.OutOfMemoryError:
             raise
         except Exception:  # noqa: BLE001 - whatever a model raises where `vmap` does not know it
@@ -353,7 +353,7 @@ class ClippedSums:
 
     def _tried(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
         check_mixing(self.step, self.parameters, inputs, targets)
-        check_alone(self.step, self.parameters, inputs, targets)
+        check_batch_independence(self.step, self.parameters, inputs, targets)
         if self.method == "exact":
             return None
         course = follows_data(self.step, inputs, targets)
@@ -479,4 +479,4 @@ def check_separate(model: nn.Module, loss: Callable[..., Tensor], inputs: Tensor
     """
     sums = ClippedSums(model, loss, clip=1.0)
     check_mixing(sums.step, sums.parameters, inputs, targets)
-    check_alone(sums.step, sums.parameters, inputs, targets)
+    check_batch_independence(sums.step, sums.parameters, inputs, targets)

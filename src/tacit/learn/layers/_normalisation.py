@@ -66,7 +66,14 @@ def use_layer_norm(
     x, record = _last_axes(book, x, numbers, len(normalized_shape))
     with without_autocast(x):
         return apply_layer(
-            LayerNormLayer, x, _held(weight), _held(bias), book.anchor, list(normalized_shape), eps, record
+            LayerNormLayer,
+            x,
+            _detached(weight),
+            _detached(bias),
+            book.anchor,
+            list(normalized_shape),
+            eps,
+            record,
         )
 
 
@@ -254,7 +261,7 @@ def use_group_norm(
     x, record = _by_channels(book, x, numbers)
     with without_autocast(x):
         return apply_layer(
-            GroupNormLayer, x, _held(weight), _held(bias), book.anchor, num_groups, eps, record
+            GroupNormLayer, x, _detached(weight), _detached(bias), book.anchor, num_groups, eps, record
         )
 
 
@@ -300,7 +307,7 @@ def use_instance_norm(
     x, record = _by_channels(book, x, numbers)
     with without_autocast(x):
         return apply_layer(
-            GroupNormLayer, x, _held(weight), _held(bias), book.anchor, x.shape[1], eps, record
+            GroupNormLayer, x, _detached(weight), _detached(bias), book.anchor, x.shape[1], eps, record
         )
 
 
@@ -323,7 +330,7 @@ def use_batch_norm(
         return NotImplemented
     x, record = _by_channels(book, x, numbers)
     normal = functional.batch_norm(x, running_mean, running_var, eps=eps)
-    return apply_layer(ChannelScale, normal, _held(weight), _held(bias), book.anchor, record)
+    return apply_layer(ChannelScale, normal, _detached(weight), _detached(bias), book.anchor, record)
 
 
 class ChannelScale(torch.autograd.Function):
@@ -378,5 +385,5 @@ def _affine(
     return number, offset
 
 
-def _held(value: Tensor | None) -> Tensor | None:
+def _detached(value: Tensor | None) -> Tensor | None:
     return None if value is None else value.detach()

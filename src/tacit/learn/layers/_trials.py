@@ -188,7 +188,7 @@ def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensor
     size = 3
     single = replace(step, per_unit=1, precision="float32")
     weights = torch.ones(size, device=device)
-    before, versions = _held(step.model)
+    before, versions = _state_of(step.model)
     examples = invented(inputs, size, 4), _targets(step, targets, size, 5)
     others = invented(inputs, size, 6), _targets(step, targets, size, 7)
     changed = tuple(
@@ -209,7 +209,7 @@ def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensor
         raise mixing_refused("the model or the loss mixes the examples of a batch")
 
 
-def _held(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, int]]:
+def _state_of(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, int]]:
     """Return copies of a model's parameters and buffers, and how often its parameters were written to."""
     state = {
         name: value.detach().clone() for name, value in (*model.named_parameters(), *model.named_buffers())
@@ -283,7 +283,9 @@ _ORDERS: Final = frozenset(
 )  # fmt: skip
 
 
-def check_alone(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors) -> None:
+def check_batch_independence(
+    step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors
+) -> None:
     """Refuse a model or a loss that gives an example another gradient alone than in a batch.
 
     A batch mean, a division by the number of examples or of tokens in a batch, and a scale by the largest

@@ -11,7 +11,7 @@ from tacit.learn._examples import unit_names
 from tacit.learn.estimators._fits import check_fit_goal
 from tacit.learn.training._settings import (
     AdaptiveClip,
-    NoiseWish,
+    NoiseRequest,
     NoisySettings,
     noisy_settings,
 )
@@ -38,7 +38,7 @@ def numerics_in_words(setup: TrainingSetup) -> str:
 
 
 def draft_training(
-    data: Examples, goal: Goal, *, setup: TrainingSetup, document: Mapping[str, JSON], wish: NoiseWish
+    data: Examples, goal: Goal, *, setup: TrainingSetup, document: Mapping[str, JSON], wish: NoiseRequest
 ) -> Draft[TrainedModel]:
     """Draft a training, with the noise that keeps the promise."""
     check_fit_goal(goal, data.size)

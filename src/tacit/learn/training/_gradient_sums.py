@@ -326,10 +326,10 @@ class SharedGradientSums(GradientSums):
         _send(self._setup, np.concatenate([sample.places.reshape(-1), sample.taken.reshape(-1)]))
         for tensor in [*self.parameters, *(() if scale is None else (scale,))]:
             distributed.broadcast(tensor.detach(), 0)
-        return _together(GradientSums.add_up(self, _own_part(sample), scale, careful=careful))
+        return _summed_over_processes(GradientSums.add_up(self, _own_part(sample), scale, careful=careful))
 
 
-def _together(part: SampleSums) -> SampleSums:
+def _summed_over_processes(part: SampleSums) -> SampleSums:
     """Add up what all processes have."""
     for tensor in part.sums:
         distributed.all_reduce(tensor)
@@ -356,7 +356,7 @@ def _serve(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
         for tensor in [*blocks.parameters, *(() if scale is None else (scale,))]:
             distributed.broadcast(tensor.detach(), 0)
         sample = SampledRows(received[0], received[1].astype(bool))
-        _together(blocks.add_up(_own_part(sample), scale, careful=bool(careful)))
+        _summed_over_processes(blocks.add_up(_own_part(sample), scale, careful=bool(careful)))
 
 
 def release_shared(

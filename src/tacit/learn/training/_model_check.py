@@ -90,7 +90,7 @@ def find_slots(
             return BlockSlots(np.zeros(1, np.int64), fill, threads, tested=units == 1)
         with _without_chance(trial) as settled:
             classes = _slot_classes(trial) if settled else None
-            if classes is not None and _keeps_company(trial):
+            if classes is not None and _independent_of_others(trial):
                 return BlockSlots(classes, fill, threads)
     raise AssertionError("a block of one unit needs no test")
 
@@ -108,7 +108,7 @@ def _slot_classes(trial: _Trial) -> np.ndarray[tuple[int], np.dtype[np.int64]] |
     return np.array([classes.setdefault(key, len(classes)) for key in keys], dtype=np.int64)
 
 
-def _keeps_company(trial: _Trial) -> bool:
+def _independent_of_others(trial: _Trial) -> bool:
     """Say whether units keep their bits while the units in half of the slots change, and in a second run."""
     slots = torch.arange(trial.units).repeat_interleave(trial.sums.step.per_unit)
     for base in (trial.block(0), [_ones(one) for one in trial.block(0)]):

@@ -182,7 +182,7 @@ class NoisySettings(TrainingSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class NoiseWish:
+class NoiseRequest:
     """What a user says of the noise beside the promise.
 
     Parameters
@@ -207,7 +207,7 @@ class NoiseWish:
 
 
 @lru_cache(maxsize=64)
-def noisy_settings(settings: TrainingSettings, wish: NoiseWish, goal: Goal, trained: int) -> NoisySettings:
+def noisy_settings(settings: TrainingSettings, wish: NoiseRequest, goal: Goal, trained: int) -> NoisySettings:
     """Return settings with the noise that keeps a promise; ``trained`` is how many numbers are trained."""
     from tacit.accounting import Budget, calibrate
 

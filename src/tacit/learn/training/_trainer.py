@@ -29,7 +29,7 @@ from tacit.learn.training._model_check import check_model, check_optimizer
 from tacit.learn.training._model_sums import ModelSums
 from tacit.learn.training._settings import (
     NO_DEFAULT,
-    NoiseWish,
+    NoiseRequest,
     NoisySettings,
     TrainingSettings,
     noisy_settings,
@@ -198,12 +198,11 @@ class Trainer(Question[TrainedModel]):
         check_optimizer(model, optimizer)
         rate, n_steps = read_amount(data.size, batch, sampling_rate, steps, epochs)
         settings = TrainingSettings(
-            size=data.size, rate=rate, steps=n_steps, average=_decay(average),
-            checkpoints=_parts(checkpoints, n_steps), clip=read_clip(clip),
-            precision=read_precision(precision),
+            size=data.size, rate=rate, steps=n_steps, average=_decay(average), clip=read_clip(clip),
+            checkpoints=_parts(checkpoints, n_steps), precision=read_precision(precision),
         )  # fmt: skip
         multiplier = None if noise is None else rational("noise", noise)
-        wish = NoiseWish(multiplier, noise_kind, bands, charge)
+        wish = NoiseRequest(multiplier, noise_kind, bands, charge)
         trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
         self.data, self._given = data, (epsilon, delta)
         self._has_goal = (epsilon, delta, noise) != (None, None, None)
@@ -343,7 +342,7 @@ class Trainer(Question[TrainedModel]):
 
 def _goal(
     settings: TrainingSettings,
-    wish: NoiseWish,
+    wish: NoiseRequest,
     trained: int,
     epsilon: Number | None,
     delta: Number | None,

@@ -30,6 +30,7 @@ def rational(
     negative: bool = False,
     fix: Fix | None = None,
     must_be: str = "",
+    why: str = "",
 ) -> Fraction:
     """Read a number as the exact rational of its decimal notation: ``0.1`` is one tenth.
 
@@ -46,6 +47,8 @@ def rational(
         What a refusal advises, where the number is one of several of a parameter, such as a bound.
     must_be
         What the number must be, where there is more to say.
+    why
+        Why it must be this.
 
     Examples
     --------
@@ -62,7 +65,8 @@ def rational(
         must_be += " between 2^-1022 and 2^1023 in size" if in_range else ""
         narrow = exact is None and type(value).__module__ == "numpy"
         instead = Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
-        raise bad_parameter(name, must_be, value, fix=fix or instead)
+        own = fix is None or (narrow and isinstance(fix, Set) and set(fix.values) == {name})
+        raise bad_parameter(name, must_be, value, why=why, fix=instead if own or fix is None else fix)
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
         raise TacitError(
             "bad-parameter",
@@ -73,7 +77,13 @@ def rational(
 
 
 def count(
-    name: str, value: SupportsIndex, *, zero: bool = True, fix: Fix | None = None, must_be: str = ""
+    name: str,
+    value: SupportsIndex,
+    *,
+    zero: bool = True,
+    fix: Fix | None = None,
+    must_be: str = "",
+    why: str = "",
 ) -> int:
     """Read a whole number that counts things: an int or a NumPy integer, never a boolean or a float."""
     if type(value) is int and value > 0:
@@ -84,7 +94,7 @@ def count(
     except (AttributeError, TypeError):
         integer = None
     if integer is None or integer < 0 or (integer == 0 and not zero):
-        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10}))
+        raise bad_parameter(name, must_be, value, why=why, fix=fix or Set(**{name: 10}))
     return integer
 
 

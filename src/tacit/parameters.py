@@ -91,11 +91,11 @@ class Integer(_AsItIs):
     @property
     def words(self) -> str:
         """What may be given."""
-        return (
-            f"a whole number from {self.low:,} to {_written(self.high)}"
-            if self.high is not None
-            else f"a whole number of at least {self.low:,}"
-        )
+        if self.high is None:
+            return f"a whole number of at least {self.low:,}"
+        if self.high <= self.low + 1:
+            return _from_to(self.low, self.high)
+        return f"a whole number from {self.low:,} to {_written(self.high)}"
 
     @property
     def example(self) -> int:
@@ -110,7 +110,7 @@ class Integer(_AsItIs):
         if self.high is None and self.low in {0, 1}:
             must_be = f"a {'positive' if self.low else 'non-negative'} whole number"
         number: Any = value  # what is no number is refused like one out of range
-        integer = count(name, number, fix=fix, must_be=must_be)
+        integer = count(name, number, fix=fix, must_be=must_be, why=self.why)
         if integer < self.low or (self.high is not None and integer > self.high):
             raise bad_parameter(name, must_be, value, why=self.why, fix=fix)
         return integer
@@ -162,9 +162,10 @@ class RealNumber:
         ends = [f"above {_written(self.above)}"] if self.above is not None else []
         if self.least is not None and self.most is not None:
             return f"a number from {_written(self.least)} to {_written(self.most)}"
-        ends += [f"at least {_written(self.least)}"] if self.least is not None else []
+        ends += [f"of at least {_written(self.least)}"] if self.least is not None else []
         ends += [f"below {_written(self.below)}"] if self.below is not None else []
-        ends += [f"at most {_written(self.most)}"] if self.most is not None else []
+        if self.most is not None:
+            ends += [f"at most {_written(self.most)}" if ends else f"of at most {_written(self.most)}"]
         if ends:
             return f"a number {' and '.join(ends)}"
         kind = "a finite" if self.negative else "a non-negative finite" if self.zero else "a positive finite"
@@ -182,7 +183,7 @@ class RealNumber:
         if (self.least, self.most, self.above, self.below) == (None, None, None, None):
             own_fix = None if self.instead == 0.5 else fix
             return rational(name, number, zero=self.zero, negative=self.negative, fix=own_fix)
-        exact = rational(name, number, zero=True, negative=True, must_be=self.words, fix=fix)
+        exact = rational(name, number, zero=True, negative=True, must_be=self.words, why=self.why, fix=fix)
         inside = (
             (self.least is None or exact >= self.least)
             and (self.most is None or exact <= self.most)
@@ -190,7 +191,8 @@ class RealNumber:
             and (self.below is None or exact < self.below)
         )
         if not inside:
-            readable = float(exact) if isinstance(value, Fraction) else value
+            whole = exact.denominator == 1
+            readable = (int(exact) if whole else float(exact)) if isinstance(value, Fraction) else value
             raise bad_parameter(name, self.words, readable, why=self.why, fix=fix)
         return exact
 
@@ -241,11 +243,16 @@ class Text(_AsItIs):
 
     def read(self, name: str, value: object) -> str:
         """Return the text, or refuse it."""
-        if not isinstance(value, str) or not 0 < len(value) <= _MOST_LETTERS:
-            raise bad_parameter(
-                name, f"{self.words} of at most {_MOST_LETTERS} characters", value, fix=Set(**{name: "x"})
-            )
-        return value
+        if isinstance(value, str) and 0 < len(value) <= _MOST_LETTERS:
+            return value
+        too_long = isinstance(value, str) and len(value) > _MOST_LETTERS
+        must_be = f"{self.words}, with at most {_MOST_LETTERS} characters" if too_long else self.words
+        raise bad_parameter(name, must_be, value, fix=Set(**{name: self.instead(name)}))
+
+    def instead(self, name: str) -> str:
+        """Return a text that may be given for the parameter of this name."""
+        del name
+        return self.example
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,12 +261,17 @@ class ColumnName(Text):
 
     words: str = "the name of a column"
 
+    def instead(self, name: str) -> str:
+        """Return the name of the parameter, which is often the name of its column."""
+        return name if name.isidentifier() else self.example
+
 
 @dataclass(frozen=True, slots=True)
 class Choice(_AsItIs):
-    """One of a few words."""
+    """One of a few words, and why there are no others."""
 
     choices: tuple[str, ...]
+    why: str = ""
 
     @property
     def words(self) -> str:
@@ -277,7 +289,8 @@ class Choice(_AsItIs):
     def read(self, name: str, value: object) -> str:
         """Return the word, or refuse it."""
         if not isinstance(value, str) or value not in self.choices:
-            raise bad_parameter(name, self.words, value, fix=Choose(self.choices, given=str(value)))
+            fix = Choose(self.choices, given=str(value))
+            raise bad_parameter(name, self.words, value, why=self.why, fix=fix)
         return value
 
 
@@ -319,7 +332,8 @@ class Flag(_AsItIs):
     def read(self, name: str, value: object) -> bool:
         """Return the value, or refuse it."""
         if not isinstance(value, bool):
-            raise bad_parameter(name, "True or False", value, fix=Set(**{name: self.instead}))
+            must_be = "True or False" if self.words == "yes or no" else self.words
+            raise bad_parameter(name, must_be, value, fix=Set(**{name: self.instead}))
         return value
 
     def from_text(self, name: str, text: str) -> bool:
@@ -403,15 +417,11 @@ class Listed:
     def must_be(self) -> str:
         """What may be given."""
         order = "different " if self.different else "rising " if self.rising else ""
-        if self.least == self.most:
-            return f"a list of {self.least:,} {order}{self.words}"
-        number = {0: "", 1: "at least one of "}.get(self.least, f"at least {self.least} of ")
-        at_most = "" if self.most is None else f", at most {self.most:,}"
-        return (
-            f"a list of {order}{self.words}"
-            + (f", {number.removesuffix(' of ')}" if number else "")
-            + at_most
-        )
+        if self.most is None:
+            number = {0: "", 1: "one or more "}.get(self.least, f"at least {self.least:,} ")
+        else:
+            number = f"at most {self.most:,} " if not self.least else f"{_from_to(self.least, self.most)} "
+        return f"a list of {number}{order}{self.words}"
 
     def read(self, name: str, value: Any) -> list[Any]:
         """Return the list, or refuse it; its values are not shown, because they may be private.
@@ -422,12 +432,14 @@ class Listed:
         [Fraction(1, 2)]
         >>> Listed("answers", '["yes", "no"]', least=2, different=True).read("answers", "yes")
         Traceback (most recent call last):
-        tacit.errors.TacitError: answers must be a list of different answers, at least 2, got text
+        tacit.errors.TacitError: answers must be a list of at least 2 different answers, got text
           fix: answers=["yes", "no"]
           code: bad-parameter
         """
         if isinstance(value, str | bytes | Mapping):
-            raise self._refusal(name, "text" if isinstance(value, str | bytes) else "a mapping")
+            is_name = isinstance(value, str) and isinstance(self.each, ColumnName)
+            fix = Set(**{name: [value]}) if is_name else None
+            raise self._refusal(name, "a mapping" if isinstance(value, Mapping) else "text", fix)
         try:
             values = list(value)
         except TypeError:
@@ -447,12 +459,13 @@ class Listed:
             if twice:
                 raise self._refusal(name, "one of them twice")
         if self.rising and any(low >= high for low, high in pairwise(values)):
-            raise self._refusal(name, "others")
+            raise self._refusal(name, "values that do not rise")
         return values
 
-    def _refusal(self, name: str, got: str) -> TacitError:
-        fix = Code(f"{name}={self.example}")
-        return TacitError("bad-parameter", f"{name} must be {self.must_be}, got {got}", why=self.why, fix=fix)
+    def _refusal(self, name: str, got: str, fix: Fix | None = None) -> TacitError:
+        sentence = f"{name} must be {self.must_be}, got {got}"
+        usual = Code(f"{name}={self.example}")
+        return TacitError("bad-parameter", sentence, why=self.why, fix=fix or usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -659,11 +672,14 @@ class Needed(Generic[T]):
         Where it must be given: "with a threshold"; empty for always.
     why
         Why.
+    fix
+        What to write instead; else the example.
     """
 
     example: object
     where: str = ""
     why: str = ""
+    fix: Fix | str = ""
 
     def read(self, name: str, value: T | None) -> T:
         """Return the value, or refuse None.
@@ -678,7 +694,8 @@ class Needed(Generic[T]):
         """
         if value is None:
             sentence = f"{name} must be given {self.where}".strip()
-            raise TacitError("bad-parameter", sentence, why=self.why, fix=Set(**{name: self.example}))
+            fix = self.fix or Set(**{name: self.example})
+            raise TacitError("bad-parameter", sentence, why=self.why, fix=fix)
         return value
 
 
@@ -737,3 +754,10 @@ def _written(end: Number | None) -> str:
     """Write an end of a range: a whole number with its commas, another one in a few digits."""
     exact = Fraction(end or 0)
     return f"{int(exact):,}" if exact.denominator == 1 and abs(exact) < 10**19 else f"{float(exact):g}"
+
+
+def _from_to(low: int, high: int) -> str:
+    """Write how many there may be, or which whole numbers."""
+    if low == high:
+        return f"{low:,}"
+    return f"{low:,} or {high:,}" if high == low + 1 else f"{low:,} to {high:,}"

@@ -300,7 +300,7 @@ def draft_top_snps(cohort: Cohort, goal: Goal, k: int, test: str, threshold: Fra
     """
     check_unit(cohort, "choices of SNPs")
     source, variants = cohort._source, len(cohort.sites)  # noqa: SLF001 - a part of the cohort
-    Integer(1, variants, f"there are {variants:,} variants", instead=variants).read("k", k)
+    Integer(1, variants, f"the number of variants is {variants:,}", instead=variants).read("k", k)
     status, level = read_status(cohort), float(threshold)
     chosen = AssociationTest.at(
         test, cases=int((status == 1).sum()), controls=int((status == 0).sum()), threshold=level

@@ -205,7 +205,7 @@ def draft_components(
     check_unit(cohort, "principal components")
     places = read_places(cohort, variants)
     size = len(places)
-    Integer(1, size, f"there are {size:,} variants", instead=size).read("k", k)
+    Integer(1, size, f"the number of variants is {size:,}", instead=size).read("k", k)
     centres = read_centres(cohort, (), reference, clip, places)
     people_moved, adjacency = cohort.moved, cohort.adjacency
     counting, share = people_noise(cohort, goal)

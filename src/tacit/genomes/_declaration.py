@@ -147,7 +147,9 @@ def _reusable(parameter: str, values: Any) -> Any:
 
 def _read_unit(unit: object) -> str:
     """Read what is protected: whole people, or phenotypes alone."""
-    return Choice(PROTECTED).read("unit", str(unit) if isinstance(unit, Unit) else unit)
+    return Choice(PROTECTED, "there is no proof for other units").read(
+        "unit", str(unit) if isinstance(unit, Unit) else unit
+    )
 
 
 def _check_phenotype(phenotype: object, status: str) -> None:

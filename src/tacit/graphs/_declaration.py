@@ -31,7 +31,7 @@ _OF_ONE_WAY = Omitted(
 )
 _OF_ONE_SIDE = Omitted("for a bipartite graph", why="the same name may stand for a node on each side")
 _SIDES = Listed(
-    "declarations: the sources and the targets", "(1000, 50)", least=2, most=2,
+    "sets of nodes: the sources, then the targets", "(1000, 50)", least=2, most=2,
     why="a bipartite graph has two kinds of nodes",
 )  # fmt: skip
 

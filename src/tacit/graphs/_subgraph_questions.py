@@ -287,7 +287,7 @@ def draft_stars(graph: Graph, goal: Goal, k: int) -> Draft[AnswerTable]:
         return draft_wedges(graph, goal)
     n = facts.nodes.number
     if n is not None:
-        Integer(2, n - 1, f"there are {n:,} nodes", instead=max(2, min(3, n - 1))).read("k", k)
+        Integer(2, n - 1, f"the number of nodes is {n:,}", instead=max(2, min(3, n - 1))).read("k", k)
     stars = _Ladder(
         "stars", lambda edges: count_stars(edges, k), lambda loaded: top_degree(loaded.edges),
         "no node has more than {} edges", 1,

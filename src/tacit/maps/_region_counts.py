@@ -190,7 +190,7 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
     candidates = rows * columns
     if candidates > _MAX_CELLS:
         raise bad_parameter("cells", f"at most {_MAX_CELLS:,} in all", cells, fix=Set(cells=(64, 64)))
-    Integer(1, candidates, f"there are {candidates:,} cells", instead=min(5, candidates)).read("k", k)
+    Integer(1, candidates, f"the number of cells is {candidates:,}", instead=min(5, candidates)).read("k", k)
     assert goal.epsilon is not None  # noqa: S101 - the only total that choices take
     top = TopK(
         goal.epsilon, k=k, sensitivity=1, monotone=point_map.adjacency == "add/remove",

@@ -253,6 +253,9 @@ def _max_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
 def _read_end(name: str, columns: object) -> tuple[str, ...]:
     """Read the columns of one end of a trip."""
     names = Listed(
-        "columns: the one of names, or those of latitude and longitude", repr(name), most=2, each=ColumnName()
+        "columns: the column of names, or the columns of latitude and longitude",
+        repr(name),
+        most=2,
+        each=ColumnName(),
     )
     return tuple(names.read(name, (columns,) if isinstance(columns, str) else columns))

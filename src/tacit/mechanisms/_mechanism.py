@@ -175,13 +175,13 @@ def check_delta(promise: str, delta: Number | None) -> None:
         Omitted("without epsilon").read("delta", delta)
 
 
-def exactly_one(**values: object) -> str:
+def exactly_one(fix: Set | None = None, /, **values: object) -> str:
     """Return the name of the one parameter that is not None; refuse none or several."""
     example = next(iter(values))
     return parameters.exactly_one(
         "the mechanism",
         why="they have no default, and two of them could contradict each other",
-        fix=Set(**{example: 1 if "sensitivity" in example else 0.5}),
+        fix=fix or Set(**{example: 1 if "sensitivity" in example else 0.5}),
         **values,
     )
 

@@ -209,7 +209,7 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
     """
     gaps = _gaps(scores, read_single("scale", scale))
     n = len(gaps.gap)
-    number = Integer(0, n, f"there are {n:,} scores", instead=n).read("k", k)
+    number = Integer(0, n, f"the number of scores is {n:,}", instead=n).read("k", k)
     if number == 0:
         return np.empty(0, np.int64)
     uniform = np.empty(n, np.uint64)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError
 from tacit.exact import count, rational
-from tacit.fixes import Code, Say, Set
+from tacit.fixes import Code, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_ledger, own_memory
 from tacit.parameters import Choice, Needed, Omitted
 from tacit.streams._folder import Admission, StreamFolder
@@ -230,9 +230,12 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
     """Read who is protected, and in how many days one unit can be."""
     Choice(_LEVELS).read("level", level)
     if level == "event":
-        Omitted("at the level event", why="each row is protected on its own").read("unit", unit)
+        fix = Either(Set(unit=None), Set(level="person-day"))
+        Omitted("at the level event", why="each row is protected on its own", fix=fix).read("unit", unit)
     else:
-        Needed[object]("patient_id", f"at the level {level}", why="a unit owns its rows").read("unit", unit)
+        fix = Either(Set(unit="patient_id"), Set(level="event"))
+        where, why = f"at the level {level}", "a unit owns its rows"
+        Needed[object]("patient_id", where, why, fix).read("unit", unit)
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
     if level != "person":
         elsewhere = Omitted("unless the level is person", fix=Set(level="person"))

@@ -46,7 +46,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_books, open_ledger, source_places
 from tacit.mechanisms import ranking_secret
-from tacit.parameters import Instance, Listed
+from tacit.parameters import ColumnName, Instance, Listed
 from tacit.report import with_article
 from tacit.tables._dataset import TableDataset
 from tacit.tables.questions._keys import example_keys, listed_order, public_column, read_column_keys
@@ -280,7 +280,7 @@ def _read_facts(
 ) -> dict[str, Fact]:
     """Read the public facts of columns, as the curator wrote them."""
     bounds, types = bounds or {}, types or {}
-    never_null = Listed("columns", '["hospital"]', least=0).read("never_null", never_null)
+    never_null = Listed("columns", '["hospital"]', least=0, each=ColumnName()).read("never_null", never_null)
     names = dict.fromkeys((*bounds, *keys, *types, *never_null))
     facts = {}
     for column in names:

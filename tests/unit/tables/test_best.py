@@ -87,5 +87,5 @@ def test_a_score_without_bounds_and_too_few_candidates_are_refused():
     assert refused.value.code == "missing-bounds"
     bounded = tc.best([1, 2], lambda c: tc.col("offer") * c, bounds=(0, 100))
     assert protected().agg(b=bounded).plan(epsilon=10).release().value in {1, 2}
-    with pytest.raises(tc.TacitError, match="must be a list of values, at least 2, at most 200, got 1"):
+    with pytest.raises(tc.TacitError, match="must be a list of 2 to 200 values, got 1"):
         tc.best([1], lambda c: tc.col("offer") * c)

@@ -84,7 +84,7 @@ def component_steps(
     """
     features = len(grid.low)
     refuse_wide(features, _MAX_FEATURES)
-    k = Integer(1, features, instead=features).read(
+    k = Integer(1, features, f"the number of features is {features:,}", instead=features).read(
         "n_components", features if components is None else components
     )
     sensitivities = MOVED_MEANS * data.per_unit, MOVED_PRODUCTS * data.per_unit

@@ -307,7 +307,8 @@ class Clients(Dataset):
         (5, (2,))
         """
         n_rounds = count("rounds", rounds, zero=False)
-        parts = Integer(1, n_rounds, instead=n_rounds).read("checkpoints", checkpoints)
+        why = f"the number of rounds is {n_rounds:,}"
+        parts = Integer(1, n_rounds, why, instead=n_rounds).read("checkpoints", checkpoints)
         arrays, shapes = _start(start)
         return CLIENT_TRAINING.ask(
             self, start=arrays, shapes=shapes, rounds=n_rounds, rate=_rate(rate),

@@ -217,6 +217,8 @@ def representatives(public: ArrayLike, number: int) -> NDArray[np.int64]:
 
     features = np.asarray(public)
     features = features.reshape(len(features), -1)
-    n_representatives = Integer(1, len(features), instead=len(features)).read("number", number)
+    size = len(features)
+    why = f"the number of examples is {size:,}"
+    n_representatives = Integer(1, size, why, instead=size).read("number", number)
     clusters = KMeans(n_representatives, n_init=4, random_state=0).fit(features)
     return np.unique(pairwise_distances_argmin(clusters.cluster_centers_, features))

@@ -363,7 +363,7 @@ def _decay(average: Number) -> Fraction:
 
 
 def _parts(checkpoints: int, steps: int) -> int:
-    return Integer(1, steps, instead=1).read("checkpoints", checkpoints)
+    return Integer(1, steps, f"the number of steps is {steps:,}", instead=1).read("checkpoints", checkpoints)
 
 
 def _block(settings: TrainingSettings, physical: int | None, per_unit: int) -> int:

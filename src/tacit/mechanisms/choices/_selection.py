@@ -635,7 +635,9 @@ class TopK(IntegerMechanism):
         return chosen if names is None else [names[place] for place in chosen]
 
     def _pick(self, steps: NDArray[Any]) -> list[int]:
-        Integer(1, len(steps), f"there are {len(steps):,} candidates", instead=len(steps)).read("k", self.k)
+        Integer(1, len(steps), f"the number of candidates is {len(steps):,}", instead=len(steps)).read(
+            "k", self.k
+        )
         steps, scale = shortened(steps, self.each.lattice.scale)
         if self.method == "one-shot":
             return [int(place) for place in noise.select_top(steps, self.k, scale)]

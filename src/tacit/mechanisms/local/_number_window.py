@@ -12,7 +12,8 @@ import numpy as np
 from tacit import noise
 from tacit.bisection import first_integer
 from tacit.errors import bad_parameter
-from tacit.fixes import Choose
+from tacit.exact import Number, rational
+from tacit.fixes import Choose, Set
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms.local._local_randomizer import (
     UNIT_ODDS,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.exact import Number
 
 _MAX_STEPS = 10**6
 _USUAL = Fraction(1, 2)  # numbers spread evenly over the range have mean square 1/3
@@ -314,14 +314,14 @@ def _best(
 
 
 def _read_expected(expected: object) -> Fraction:
+    must_be = '"usual", "any" or a size from 0 to 1'
     if isinstance(expected, str):
-        raise bad_parameter(
-            "expected",
-            '"usual", "any" or a size from 0 to 1',
-            expected,
-            fix=Choose(("usual", "any"), given=expected),
-        )
-    return RealNumber(least=0, most=1, why='or "usual" or "any"').read("expected", expected)
+        raise bad_parameter("expected", must_be, expected, fix=Choose(("usual", "any"), given=expected))
+    number: Any = expected  # what is no number is refused like one out of range
+    size = rational("expected", number, zero=True, negative=True, must_be=must_be)
+    if not 0 <= size <= 1:
+        raise bad_parameter("expected", must_be, expected, fix=Set(expected=0.5))
+    return size
 
 
 def _lowest(of: Callable[[int], Fraction], high: int) -> int:

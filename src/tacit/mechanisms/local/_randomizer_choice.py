@@ -119,7 +119,7 @@ _PARTS = Listed(
     "[tc.mechanisms.SubsetSelection(epsilon=1, size=2)]",
 )
 _PART = Instance(
-    LocalRandomizer, "[tc.mechanisms.SubsetSelection(epsilon=1, size=2)]", "a list of local randomizers"
+    LocalRandomizer, "parts=[tc.mechanisms.SubsetSelection(epsilon=1, size=2)]", "a list of local randomizers"
 )
 
 
@@ -182,9 +182,7 @@ class QuestionSample(Mechanism):
             The true answers to all questions, in their order, each as its randomizer takes it.
         """
         questions = len(self.parts)
-        answers = Listed(f"{questions:,} answers", "[...]", least=questions, most=questions).read(
-            "value", value
-        )
+        answers = Listed("answers", "[...]", least=questions, most=questions).read("value", value)
         which = int(self.draw(1)[0])
         return which, self.parts[which].release(answers[which])
 

@@ -395,7 +395,7 @@ class Histogram(Noised):
     ) -> None:
         relation = read_adjacency(adjacency)
         labels, cuts = None, None
-        if exactly_one(categories=categories, edges=edges) == "categories":
+        if exactly_one(Set(categories=["A", "B"]), categories=categories, edges=edges) == "categories":
             labels = tuple(
                 Listed("values", '["A", "B"]', different=True).read("categories", tuple(categories or ()))
             )

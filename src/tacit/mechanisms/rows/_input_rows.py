@@ -145,7 +145,8 @@ def clip(values: object, low: Number, high: Number, *, missing: Number | None = 
     """
     bottom, top = read_bounds((low, high))
     stand_in = bottom if missing is None else rational("missing", missing, zero=True, negative=True)
-    RealNumber(least=bottom, most=top, instead=float(bottom)).read("missing", stand_in)
+    why = "missing values are put within the bounds"
+    RealNumber(least=bottom, most=top, why=why, instead=float(bottom)).read("missing", stand_in)
     return brought_within(as_floats(values), bottom, top, missing=stand_in)
 
 

@@ -58,7 +58,8 @@ class IntegerRange:
         """Lay at least `cells` grid steps over the bounds."""
         low, high = read_bounds(bounds)
         stand_in = low if missing is None else rational("missing", missing, zero=True, negative=True)
-        RealNumber(least=low, most=high, instead=float(low)).read("missing", stand_in)
+        why = "missing values are put within the bounds"
+        RealNumber(least=low, most=high, why=why, instead=float(low)).read("missing", stand_in)
         grid = fine_grid(high - low, max(1, cells >> 20))
         bottom, top = (math.floor(end / grid + Fraction(1, 2)) for end in (low, high))
         return cls(low, high, stand_in, grid, bottom, top)

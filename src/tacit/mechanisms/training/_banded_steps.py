@@ -248,7 +248,7 @@ class BandedSteps(SampledSteps):
         check_groups(number, len(coefficients), self.rate)
         object.__setattr__(self, "coefficients", coefficients)
         object.__setattr__(self, "groups", number)
-        instalments = Integer(1, self.steps, f"there are {self.steps:,} steps", instead=1)
+        instalments = Integer(1, self.steps, f"the number of steps is {self.steps:,}", instead=1)
         object.__setattr__(self, "parts", instalments.read("parts", parts))
 
     @classmethod

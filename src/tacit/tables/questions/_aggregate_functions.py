@@ -55,7 +55,7 @@ _LEVELS = Listed("levels", "[0.25, 0.5, 0.75]", different=True, each=_LEVEL)
 _ANY_NUMBER = RealNumber(zero=True, negative=True)
 _EDGES = Listed("numbers", "[0, 10, 20, 30]", least=2, most=1001, rising=True, each=_ANY_NUMBER)
 _NUMBERS = Listed("different numbers", "range(0, 31)", least=2, most=MAX_CANDIDATES, each=_ANY_NUMBER)
-_PAIR_BOUNDS = Listed("bounds, of both columns", "((0, 100), (0, 30))", least=2, most=2)
+_PAIR_BOUNDS = Listed("pairs of bounds, one for each column", "((0, 100), (0, 30))", least=2, most=2)
 
 
 def count(column: str | Expr | None = None) -> Aggregate:

@@ -180,7 +180,7 @@ class HistogramOf(Aggregate):
 
 def read_picks(k: object, candidates: int) -> int:
     """Read how many of the candidates are picked."""
-    why = f"there are at most {candidates:,} candidates"
+    why = f"the number of candidates is at most {candidates:,}"
     return Integer(1, candidates, why, instead=1).read("k", k)
 
 

@@ -185,9 +185,8 @@ def protect(
     if key_sources:  # keys that stand in a public table are read now, since nothing in it is private
         public_tables = {n: _table(n, opened_engine, facts, (key,)) for n, (_, key) in shared.items()}
         public_keys = {c: public_column(v, public_tables, opened_engine) for c, v in key_sources.items()}
-        facts = _read_facts(
-            bounds, {**key_lists, **{c: set(v) for c, v in public_keys.items()}}, types, never_null
-        )
+        key_sets = {c: set(values) for c, values in public_keys.items()}
+        facts = _read_facts(bounds, {**key_lists, **key_sets}, types, never_null)
     tables = {n: _table(n, opened_engine, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, opened_engine, facts, (key,)) for n, (_, key) in shared.items()}
     tables = _with_reading(tables, places)
@@ -197,16 +196,9 @@ def protect(
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
     books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
+    main = next(iter(sources))
     return TableDataset(
-        identity,
-        books,
-        tables,
-        limited,
-        next(iter(sources)),
-        is_one_table,
-        opened_engine,
-        column,
-        record=record,
+        identity, books, tables, limited, main, is_one_table, opened_engine, column, record=record
     )
 
 

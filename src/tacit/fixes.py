@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 __all__ = [
-    "ACTIONS", "FROM_PUBLIC_KNOWLEDGE", "MOST_NAMES", "Choose", "Code", "Declare", "Do", "Either", "FactName",
+    "ACTIONS", "FROM_PUBLIC_KNOWLEDGE", "MAX_NAMES", "Choose", "Code", "Declare", "Do", "Either", "FactName",
     "Fix", "Say", "Set", "as_fix", "from_json", "more_names", "to_json",
 ]  # fmt: skip
 
@@ -22,7 +22,7 @@ FactName: TypeAlias = Literal[
     "source", "types", "unit", "version",
 ]  # fmt: skip
 #: How many names a fix lists.
-MOST_NAMES: Final = 40
+MAX_NAMES: Final = 40
 _FACTS: Final = get_args(FactName)
 _TAKEN: Final = frozenset({"self", "cls"})
 _BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
@@ -151,7 +151,7 @@ class Declare:
 
 def more_names(names: Sequence[str]) -> str:
     """Say how many names a list leaves out."""
-    more = len(names) - MOST_NAMES
+    more = len(names) - MAX_NAMES
     return f" and {more:,} more" if more > 0 else ""
 
 
@@ -164,7 +164,7 @@ class Choose:
     close: str = ""
 
     def __str__(self) -> str:
-        names = f"one of: {', '.join(self.names[:MOST_NAMES])}" + more_names(self.names)
+        names = f"one of: {', '.join(self.names[:MAX_NAMES])}" + more_names(self.names)
         return f"did you mean {self.close}? {names}" if self.close else names
 
 
@@ -275,7 +275,7 @@ def from_json(document: Any) -> Fix:
                 return Do(action, **_named(arguments))
             except (LookupError, TypeError, ValueError, AttributeError):
                 return Say("")
-        case {"fix": "either", "fixes": [*fixes]} if len(fixes) <= MOST_NAMES:
+        case {"fix": "either", "fixes": [*fixes]} if len(fixes) <= MAX_NAMES:
             return Either(*(one for fix in fixes if str(one := from_json(fix))))
         case _:
             return Say("")

@@ -27,7 +27,7 @@ from tacit.cli._output import typed
 from tacit.fixes import (
     ACTIONS,
     FROM_PUBLIC_KNOWLEDGE,
-    MOST_NAMES,
+    MAX_NAMES,
     Choose,
     Code,
     Declare,
@@ -401,7 +401,7 @@ def _value(fix: Declare) -> object:
 
 def _choose(names: Sequence[str], close: str, context: CommandContext) -> str:
     write = sql_name if context.sql else typed
-    choices = f"one of: {', '.join(map(write, names[:MOST_NAMES]))}" + more_names(names)
+    choices = f"one of: {', '.join(map(write, names[:MAX_NAMES]))}" + more_names(names)
     return f"{write(close)}? {choices}" if close else choices
 
 

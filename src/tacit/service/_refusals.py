@@ -19,7 +19,7 @@ from tacit.errors import TacitError
 from tacit.fixes import (
     ACTIONS,
     FROM_PUBLIC_KNOWLEDGE,
-    MOST_NAMES,
+    MAX_NAMES,
     Choose,
     Code,
     Declare,
@@ -246,7 +246,7 @@ def _words(fix: Fix) -> str:
         case Declare():
             return _declare(fix)
         case Choose(names, _, close):
-            choices = f"one of: {', '.join(names[:MOST_NAMES])}" + more_names(names)
+            choices = f"one of: {', '.join(names[:MAX_NAMES])}" + more_names(names)
             return f"did you mean {close}? {choices}" if close else choices
         case Do(action, arguments):
             return WORDS_OF_SERVICE_ACTIONS[action](arguments)

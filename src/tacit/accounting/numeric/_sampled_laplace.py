@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
 _WIDEST, _TURN = 2.6, 9.0  # of a first panel: its width, and how far the phase turns in it
-_FINER, _MOST_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
+_FINER, _MAX_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
 _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _LARGEST = 30.0  # loss of the noise
 _LOG_HALF = math.log(0.5)
@@ -191,12 +191,12 @@ class SampledLaplaceMgf:
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
         panel_count = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
         if widest:
-            panels, log_error = _both_sides(self.q, self.e, c, t, math.ceil(min(panel_count, _MOST_PANELS)))
+            panels, log_error = _both_sides(self.q, self.e, c, t, math.ceil(min(panel_count, _MAX_PANELS)))
             if log_error < _WANTED:
                 return _PanelRule(c, t, panels, log_error)
         panels = 1
         for finer in _FINER:
-            panels = math.ceil(finer * min(panel_count, _MOST_PANELS))
+            panels = math.ceil(finer * min(panel_count, _MAX_PANELS))
             log_error = self._log_error(_edges(self.e, panels), c, t, widest=widest)
             if log_error - (0.0 if widest else self._least(c)) < _WANTED:
                 return _PanelRule(c, t, panels, log_error)

@@ -171,7 +171,7 @@ def test_a_table_of_clusters_is_refused_before_a_charge(folder, tmp_path, conten
 
 
 def test_labels_are_read_without_the_mark_of_their_encoding(tmp_path):
-    from tacit.cli._genome import read_labels
+    from tacit.cli._fields import read_labels
 
     (tmp_path / "labels.txt").write_bytes(b"\xef\xbb\xbfnorth\r\nsouth \r\n")
     assert read_labels("--clusters", tmp_path / "labels.txt") == ["north", "south"]

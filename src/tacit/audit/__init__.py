@@ -5,8 +5,8 @@ mechanism. (``import tacit.audit`` binds the module to the name, so a function o
 overwritten; a module that can be called is not.)
 
 In reading order: `_audit` (black-box audits and their result), `_outputs` (samples, scores, events),
-`_neighbours` (pairs and the search), `_plan_audit` (whole plans), `_training_audit` (one run with canaries),
-`_model_membership` (reports on trained models); `lab` has attacks on what others publish.
+`_neighbours` (pairs and the search), `_plan_audit` (whole plans), `_model_audits` (one run with canaries,
+reports on trained models); `lab` has attacks on what others publish.
 """
 
 from __future__ import annotations
@@ -16,10 +16,16 @@ from types import ModuleType
 from typing import Any
 
 from tacit.audit._audit import AuditResult, EventWitness, audit
-from tacit.audit._model_membership import MembershipReport, membership
+from tacit.audit._model_audits import (
+    MembershipReport,
+    OneRunAudit,
+    audit_training,
+    draw_canaries,
+    membership,
+    one_run,
+)
 from tacit.audit._neighbours import NeighbourResult, neighbouring_rows, neighbours
 from tacit.audit._plan_audit import PlanAudit, audit_plan
-from tacit.audit._training_audit import OneRunAudit, audit_training, draw_canaries, one_run
 from tacit.calls import refuse_wrong_calls
 
 __all__ = [

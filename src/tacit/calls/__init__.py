@@ -3,7 +3,7 @@
 A room hands its public names to `refuse_wrong_calls`. A call that fails is then compared with the signature
 and the annotations of the function. What does not agree is refused in one sentence, with a line that works.
 What agrees was no mistake of the caller, so the error is raised as it is. A call that succeeds is not looked
-at. `_refusals` writes the sentences, and `_kinds` compares values with annotations.
+at. `_refusals` compares values with annotations and writes the sentences.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In reading order: `_app` (global options, errors), `_context`, `_options`, `_output`, `_fixes`, `_ledger`
 (what commands share); `_init`, `_plan`, `_query`, `_budget`, `_budget_changes`, `_verify` (tables);
-`_field_command`, `_graph`, `_map`, `_genome`, `_stream`, `_survey`, `_synth` (fields); `_explain`,
+`_field_command`, `_fields`, `_stream`, `_survey`, `_synth` (fields); `_explain`,
 `_attacks`, `_demo`, `_doctor`, `_serve`.
 """
 
@@ -16,10 +16,8 @@ from tacit.cli import (  # noqa: F401 - each registers its commands
     _doctor,
     _explain,
     _field_command,
-    _genome,
-    _graph,
+    _fields,
     _init,
-    _map,
     _plan,
     _query,
     _serve,

@@ -4,9 +4,9 @@ The package is also its main function: ``tc.explain(cost)`` is ``tc.explain.expl
 ``tc.explain.tradeoff`` and the other names stay available. (``import tacit.explain`` binds the module to the
 name ``tacit.explain``, so a function of that name would be overwritten; a module that can be called is not.)
 
-In reading order: `_explanation` (`explain` and its result), `_question` (what is asked, in public facts),
-`_odds` (what an attacker can believe), `_tradeoff` (error against epsilon), `_deployments` (well-known ones),
-`_page` (the interactive page), `_cost_figures` and `_figures` (pictures).
+In reading order: `_explanation` (`explain`, its result, the interactive page), `_question` (what is asked, in
+public facts), `_odds` (what an attacker can believe), `_tradeoff` (error against epsilon), `_deployments`
+(well-known ones), `_cost_figures` and `_figures` (pictures).
 
 Examples
 --------

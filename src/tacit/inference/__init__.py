@@ -3,7 +3,7 @@
 In reading order: `_measurements` (the noisy integers of a release), `_sampling_intervals`, `_estimate` (an
 answer), `_means` and `_mean_tests`, `_contingency` and `_association` (tests of tables), `_questions`
 (regressions and survival as questions), `_measured_rows`, `_regression_designs`, `_linear_regression`,
-`_logistic_regression`, `_regression_table`, `_survival_design`, `_survival`, `_power` (before spending),
+`_logistic_regression`, `_regression_table`, `_survival`, `_power` (before spending),
 `_views`, `_examples`.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.inference._regression_designs import read_regress, regress_design
-from tacit.inference._survival_design import read_survival, survival_design
+from tacit.inference._survival import read_survival, survival_design
 from tacit.tables import rows_question
 
 if TYPE_CHECKING:

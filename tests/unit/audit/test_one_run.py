@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import tacit as tc
-from tacit.audit._training_audit import _least_chance, _too_many
+from tacit.audit._model_audits import _least_chance, _too_many
 
 
 def _scores(seed, canaries, sigma):

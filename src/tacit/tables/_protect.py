@@ -177,18 +177,18 @@ def protect(
         n: SourceTable(place_source(s, engine), owner, grid_columns(_of_table(n, facts, facts)))
         for n, s in sources.items()
     }
-    is_one_table = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
+    one_table = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
     places |= {n: SourceTable(place_source(s, engine), None) for n, (s, _) in shared.items()}
-    opened_engine = open_engine(places, key=ranking_secret())
+    data_engine = open_engine(places, key=ranking_secret())
     check_sources(places)
     key_sources = {c: v for c, v in keys.items() if isinstance(v, str)}
     if key_sources:  # keys that stand in a public table are read now, since nothing in it is private
-        public_tables = {n: _table(n, opened_engine, facts, (key,)) for n, (_, key) in shared.items()}
-        public_keys = {c: public_column(v, public_tables, opened_engine) for c, v in key_sources.items()}
+        public_tables = {n: _table(n, data_engine, facts, (key,)) for n, (_, key) in shared.items()}
+        public_keys = {c: public_column(v, public_tables, data_engine) for c, v in key_sources.items()}
         key_sets = {c: set(values) for c, values in public_keys.items()}
         facts = _read_facts(bounds, {**key_lists, **key_sets}, types, never_null)
-    tables = {n: _table(n, opened_engine, facts, owner, identity.unit) for n in sources}
-    tables |= {n: _table(n, opened_engine, facts, (key,)) for n, (_, key) in shared.items()}
+    tables = {n: _table(n, data_engine, facts, owner, identity.unit) for n in sources}
+    tables |= {n: _table(n, data_engine, facts, (key,)) for n, (_, key) in shared.items()}
     tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
@@ -197,9 +197,7 @@ def protect(
     books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
     main = next(iter(sources))
-    return TableDataset(
-        identity, books, tables, limited, main, is_one_table, opened_engine, column, record=record
-    )
+    return TableDataset(identity, books, tables, limited, main, one_table, data_engine, column, record=record)
 
 
 def _name_missing() -> TacitError:

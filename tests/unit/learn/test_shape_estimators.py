@@ -192,7 +192,7 @@ def test_a_clone_on_the_same_data_gets_the_stored_release():
         ),
         (
             tc.learn.ExplainableBoostingClassifier(epsilon=1, delta=1e-6, classes=[0, 1], cuts=[[1, 1], [2]]),
-            "a list of rising finite numbers",
+            "rising finite numbers, got values that do not rise",
         ),
         (
             tc.learn.ExplainableBoostingClassifier(

@@ -64,9 +64,7 @@ def rational(
     if exact is None or not in_range or (exact != 0 and not _SMALLEST <= abs(exact) <= _LARGEST):
         must_be += " between 2^-1022 and 2^1023 in size" if in_range else ""
         narrow = exact is None and type(value).__module__ == "numpy"
-        instead = Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
-        own = fix is None or (narrow and isinstance(fix, Set) and set(fix.values) == {name})
-        raise bad_parameter(name, must_be, value, why=why, fix=instead if own or fix is None else fix)
+        raise bad_parameter(name, must_be, value, why=why, fix=_instead(name, fix, narrow=narrow))
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
         raise TacitError(
             "bad-parameter",
@@ -74,6 +72,14 @@ def rational(
             fix=fix or Code(f"{name}=float(...)"),
         )
     return exact
+
+
+def _instead(name: str, fix: Fix | None, *, narrow: bool) -> Fix:
+    """Return what to write: what the caller advises, unless only NumPy's narrow type is wrong."""
+    advised = fix is not None and not (narrow and isinstance(fix, Set) and set(fix.values) == {name})
+    if fix is not None and advised:
+        return fix
+    return Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
 
 
 def count(

@@ -17,23 +17,61 @@ import pytest
 import tacit
 from tacit.errors import CODES, TacitError
 from tacit.fixes import Choose, Code, Set
+from tacit.ledger import forget_memory
 
 ROOMS = (
-    "accounting", "audit", "client", "core", "explain", "genomes", "graphs", "inference", "ledger", "maps",
-    "mechanisms", "noise", "streams", "surveys", "synth", "tables",
+    "accounting", "audit", "audit.lab", "client", "core", "explain", "genomes", "graphs", "inference",
+    "ledger", "maps", "mechanisms", "noise", "streams", "surveys", "synth", "tables",
 )  # fmt: skip
-#: What is handed to the caller's own function, which may fail in its own way.
-NOT_REFUSED = {"audit.audit"}
+#: Declared rows, for the calls of functions whose own documentation shows no call.
+_VISITS = """
+>>> import pandas as pd
+>>> frame = pd.DataFrame({"patient_id": [1, 2, 2], "age": [30, 40, 50]})
+>>> visits = tc.protect(frame, unit="patient_id", budget=tc.Budget(epsilon=9), bounds={"age": (0, 100)})
+>>> rows = visits.limit(rows=5)
+"""
+#: These calls. A room for programs (show, the service behind its address) has no page, and is not among them.
+CALLS = {
+    **{
+        f"tables.{name}": f'>>> tc.{name}("age")'
+        for name in ("count_distinct", "max", "mean", "median", "min", "std", "sum", "variance")
+    },
+    "tables.histogram": '>>> tc.histogram("age", edges=[0, 50, 100])',
+    "tables.quantiles": '>>> tc.quantiles("age", levels=[0.25, 0.75])',
+    "tables.Expr.between": '>>> tc.col("age").between(1, 2)',
+    "tables.Expr.clip": '>>> tc.col("age").clip(1, 2)',
+    "tables.Expr.fill_null": '>>> tc.col("age").fill_null(1)',
+    "tables.Expr.width_bucket": '>>> tc.col("age").width_bucket(0, 100, 10)',
+    **{
+        f"tables.{owner}.{name}": f"{_VISITS}>>> {receiver}.{name}({arguments})"
+        for owner, receiver in (("Rows", "rows"), ("TableDataset", "visits"))
+        for name, arguments in (
+            ("group_by", '"age"'),
+            ("limit", "rows=2"),
+            ("per_unit", 'x=tc.mean("age")'),
+            ("sample", "0.5"),
+            ("select", '"age"'),
+            ("where", '"age > 3"'),
+            ("with_columns", 'old="age > 60"'),
+        )
+    },
+    "tables.Rows.agg": f"{_VISITS}>>> rows.agg(n=tc.count())",
+    "graphs.Graph": '>>> tc.graph([(0, 1)], name="g", unit="edge", budget=tc.Budget(epsilon=1), nodes=4)',
+    "service.ListedSource": '>>> ListedSource("visits", "visits.parquet")',
+}
+LEARNING = ("learn", "learn.federated")
+#: What is handed to the caller's own function, which may fail in its own way; and what trains for a minute.
+NOT_REFUSED = {"audit.audit", "learn.Trainer", "learn.Trainer.plan"}
 
 
 class Wrong:
     """No function takes this."""
 
 
-def _public():
+def _public(rooms=ROOMS):
     """Return every public function, class and method of the rooms, with the name that its calls have."""
     seen = set()
-    for room in ROOMS:
+    for room in rooms:
         package = importlib.import_module(f"tacit.{room}")
         for name in package.__all__:
             made = getattr(package, name)
@@ -43,12 +81,13 @@ def _public():
                 continue  # for other rooms
             seen.add(id(made))
             if inspect.isclass(made) or inspect.isfunction(made):
-                yield f"{room}.{name}", made, (made.__doc__,)
+                yield f"{room}.{name}", made, (CALLS.get(f"{room}.{name}"), made.__doc__)
             if inspect.isclass(made):
                 for method, value in vars(made).items():
                     inner = value.__func__ if isinstance(value, classmethod | staticmethod) else value
                     if not method.startswith("_") and inspect.isfunction(inner):
-                        yield f"{room}.{name}.{method}", inner, (inner.__doc__, made.__doc__)
+                        label = f"{room}.{name}.{method}"
+                        yield label, inner, (CALLS.get(label), inner.__doc__, made.__doc__)
 
 
 def _first_call(texts, name):
@@ -117,17 +156,17 @@ def _python(fix):
             return None
 
 
-@pytest.fixture(scope="module")
-def all_calls(tmp_path_factory):
-    """Make all wrong calls; return what came of each."""
+def _make_wrong_calls(folder, rooms=ROOMS):
+    """Make all wrong calls of the rooms; return what came of each, and of the value that its fix names."""
     found, pasted = [], []
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.chdir(tmp_path_factory.mktemp("wrong"))
-        for label, function, texts in _public():
+        patch.chdir(folder)
+        for label, function, texts in _public(rooms):
             documented = _first_call(texts, label.rpartition(".")[2])
             if documented is None or label in NOT_REFUSED:
                 continue
+            forget_memory()  # each example declares its own dataset
             with contextlib.redirect_stdout(io.StringIO()):
                 try:
                     made = _run(*documented, function.__module__)
@@ -147,6 +186,11 @@ def all_calls(tmp_path_factory):
                 found.append((f"{label}({name}) {way}", outcome))
                 pasted.append((f"{label}({name}) {way}", _pasted(made[0], name, args, given, outcome)))
     return found, pasted
+
+
+@pytest.fixture(scope="module")
+def all_calls(tmp_path_factory):
+    return _make_wrong_calls(tmp_path_factory.mktemp("wrong"))
 
 
 @pytest.fixture(scope="module")
@@ -214,3 +258,20 @@ def test_the_python_of_every_fix_can_be_read(outcomes):
         except SyntaxError:
             broken.append(line)
     assert broken == []
+
+
+def test_wrong_calls_of_learning_are_refused_with_a_fix(tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("torch")
+    found, _ = _make_wrong_calls(tmp_path, LEARNING)
+    refused = [error for _, error in found if isinstance(error, TacitError)]
+    assert len(refused) > 500
+    assert all(error.code in CODES and str(error.fix) for error in refused)
+    by_convention = ("(X) ", "(y) ")  # scikit-learn's estimators refuse data by its own ValueError
+    bare = [
+        f"{call}: {error!r}"
+        for call, error in found
+        if not isinstance(error, TacitError | None)
+        and not (isinstance(error, ValueError) and any(one in call for one in by_convention))
+    ]
+    assert not bare, "; ".join(bare)

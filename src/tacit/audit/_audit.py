@@ -23,9 +23,9 @@ from tacit.audit._outputs import (
     takes_batches,
 )
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
-from tacit.fixes import Code, Set
-from tacit.parameters import Integer
+from tacit.exact import Number, count
+from tacit.fixes import Code
+from tacit.parameters import Integer, RealNumber
 from tacit.progress import progress
 from tacit.show import Drawn
 
@@ -203,11 +203,8 @@ def curve_points(promised: float) -> tuple[float, ...]:
 
 def probability(name: str, value: Number) -> float:
     """Read a probability that is greater than 0 and less than 1."""
-    exact = rational(name, value)
-    if exact >= 1:
-        fix = Set(**{name: 0.999 if name == "confidence" else 1e-6})
-        raise bad_parameter(name, "greater than 0 and less than 1", value, fix=fix)
-    return float(exact)
+    usual = 0.999 if name == "confidence" else 1e-6
+    return float(RealNumber(above=0, below=1, instead=usual).read(name, value))
 
 
 _UNSET = object()

@@ -20,7 +20,8 @@ from tacit.audit._outputs import clopper_pearson
 from tacit.core import Unit, needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
+from tacit.parameters import Integer
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -181,10 +182,9 @@ def one_run(
             fix=Code("tc.audit.one_run(scores, tc.audit.draw_canaries(2000))"),
         )
     total = len(values)
-    if guesses is not None and not 2 <= count("guesses", guesses) <= total:
-        raise bad_parameter(
-            "guesses", f"from 2 to {total:,}, the number of canaries", guesses, fix=Set(guesses=total)
-        )
+    if guesses is not None:
+        why = f"the number of canaries is {total:,}"
+        guesses = Integer(2, total, why, instead=total).read("guesses", guesses)
     shares = _SHARES if guesses is None else (guesses / total,)
     order = np.argsort(np.nan_to_num(values), kind="stable")
     tallies = []

@@ -290,7 +290,7 @@ def correlation(release: Release[Any], first: str, second: str, *, group: int = 
     >>> found.low < found.value < found.high, found.covers
     (True, 'noise and sampling')
     """
-    content = release.content
+    content = getattr(release, "content", None)
     if isinstance(content, RegressionTable) and isinstance(content.model, LinearFit):
         return content.model.correlation(first, second)
     if isinstance(content, AnswerTable):

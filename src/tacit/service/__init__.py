@@ -16,7 +16,10 @@ The package needs the extra ``service``. ``tacit serve`` runs it. In reading ord
 
 from __future__ import annotations
 
+from tacit.calls import refuse_wrong_calls
 from tacit.service._app import create_app
 from tacit.service._settings import ListedSource, ServiceSettings
 
 __all__ = ["ListedSource", "ServiceSettings", "create_app"]
+
+refuse_wrong_calls(__name__, __all__)

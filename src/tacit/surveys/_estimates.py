@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Set
+from tacit.fixes import Set
 from tacit.mechanisms import Design, NumberWindow, SupportRandomizer
-from tacit.parameters import RealNumber
+from tacit.parameters import Choice, RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -108,13 +108,8 @@ def normal_quantile(confidence: float) -> float:
 
 def read_covers(of: str) -> Covers:
     """Read what an interval is to cover, or refuse."""
-    if of == "population":
-        return "population"
-    if of == "respondents":
-        return "respondents"
-    raise bad_parameter(
-        "of", "population or respondents", of, fix=Choose(("population", "respondents"), str(of))
-    )
+    chosen = Choice(("population", "respondents")).read("of", of)
+    return "population" if chosen == "population" else "respondents"
 
 
 class EstimatedShares(NamedTuple):

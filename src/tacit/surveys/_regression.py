@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 from tacit.mechanisms import Design
+from tacit.parameters import ColumnName, Listed
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._estimates import mean_scores, normal_quantile
 from tacit.surveys._results import people
@@ -499,9 +500,7 @@ def _yes(question: SurveyQuestion, reported: Any, answer: Any) -> tuple[NDArray[
 
 
 def _listed(on: Sequence[str]) -> Sequence[str]:
-    if isinstance(on, str):
-        raise bad_parameter("on", "a list of columns", on, fix=Set(on=[on]))
-    return on
+    return Listed("columns", '["age"]', 0, each=ColumnName()).read("on", on)
 
 
 def _predictors(

@@ -9,8 +9,9 @@ import numpy as np
 
 from tacit.core import Forecast, Plan, Unit, read_identity
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Choose, Code
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample
+from tacit.parameters import ColumnName, Listed
 from tacit.surveys._answering import SurveyReport, answer_task, gives_away, seed_label, what_is_sent
 from tacit.surveys._reports import AnsweredQuestion, Reports
 
@@ -139,9 +140,7 @@ def _asked(question: SurveyQuestion) -> str:
 
 
 def _several(public: Sequence[str]) -> Sequence[str]:
-    if isinstance(public, str):
-        raise bad_parameter("public", "a list of columns", public, fix=Set(public=[public]))
-    return public
+    return Listed("columns", '["age"]', 0, each=ColumnName()).read("public", public)
 
 
 def _public_column(answers: Any, name: str) -> Any:

@@ -66,6 +66,6 @@ def test_an_impossible_estimate_still_has_an_interval():
 def test_words_and_levels_are_checked():
     with pytest.raises(TacitError, match="confidence must be a number above 0 and below 1"):
         normal_quantile(95)
-    with pytest.raises(TacitError, match="of must be population or respondents"):
+    with pytest.raises(TacitError, match='of must be "population" or "respondents"'):
         read_covers("people")
     assert read_covers("respondents") == "respondents"

@@ -43,7 +43,7 @@ def test_the_population_interval_is_wider(reports):
     both = [reports.estimate("sex", of=of)["f"] for of in ("population", "respondents")]
     widths = [row.high - row.low for row in both]
     assert widths[0] > widths[1] * 1.05
-    with pytest.raises(TacitError, match="of must be population or respondents"):
+    with pytest.raises(TacitError, match='of must be "population" or "respondents"'):
         reports.estimate("sex", of="people")
 
 

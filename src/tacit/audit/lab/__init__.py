@@ -61,6 +61,7 @@ from tacit.audit.lab._worlds import (
     synthetic_people,
     village,
 )
+from tacit.calls import refuse_wrong_calls
 
 __all__ = [
     "CONFIDENCE",
@@ -102,3 +103,5 @@ __all__ = [
     "update_membership",
     "village",
 ]
+
+refuse_wrong_calls(__name__, __all__)

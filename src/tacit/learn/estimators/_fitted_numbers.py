@@ -21,7 +21,7 @@ from tacit.errors import bad_parameter
 from tacit.fixes import Code
 from tacit.learn._arrays import from_document, to_document
 from tacit.learn.estimators._declared_bounds import read_feature_bounds
-from tacit.parameters import Integer, Listed, Mapped
+from tacit.parameters import Instance, Integer, Listed, Mapped
 from tacit.report import Report, ReportTable
 from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, chosen, numbers
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 8  # lines of a table that the text shows
+
+_STORED: Instance[dict[str, Any]] = Instance(dict, "document=numbers.to_json()", "what to_json wrote")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +75,7 @@ class FittedNumbers(Content):
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Read the content back."""
+        document = _STORED.read("document", document)
         numbers = {str(name): from_document(one) for name, one in document["numbers"].items()}
         return cls(str(document["estimator"]), numbers, dict(document["settings"]))
 

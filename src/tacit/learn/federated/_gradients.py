@@ -14,6 +14,7 @@ import numpy as np
 
 from tacit.core import needs
 from tacit.exact import count
+from tacit.parameters import Choice, Instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 CLIP_STEPS = 2**20
 #: With at most so many numbers, a sum of squares fits into 64 bits.
 MAX_WEIGHTS = 2**22
+_LABEL_TYPES = ("int64", "float32", "float64")
 _MARGIN = 1 - 2.0**-40  # a computed norm may be wrong in its last bits
 
 
@@ -202,10 +204,12 @@ class TorchGradients:
         self, model: Any, loss: Callable[[Any, Any], Any], *, shape: tuple[int, ...], labels: str = "int64"
     ) -> None:
         needs("TorchGradients", "torch", "tacit[torch]")
-        self._model = model
+        from torch.nn import Module
+
+        self._model = Instance(Module, "torch.nn.Linear(4, 2)", "a model of PyTorch").read("model", model)
         self._loss = loss
         self._shape = tuple(shape)
-        self._labels = np.dtype(labels)
+        self._labels = np.dtype(Choice(_LABEL_TYPES).read("labels", labels))
         self._parts = {
             name: one.detach().clone() for name, one in model.named_parameters() if one.requires_grad
         }

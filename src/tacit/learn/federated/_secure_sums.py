@@ -55,7 +55,8 @@ class HospitalKey:
 
         content: object = secret
         if not isinstance(content, bytes) or len(secret) != _LENGTH:
-            raise bad_parameter("secret", f"{_LENGTH} bytes", type(secret))
+            got = f"{len(content)} of them" if isinstance(content, bytes) else type(content).__name__
+            raise bad_parameter("secret", f"{_LENGTH} bytes", got, fix=Code("HospitalKey.generate()"))
         self._key: Ed25519PrivateKey = Ed25519PrivateKey.from_private_bytes(secret)
 
     @classmethod

@@ -291,7 +291,8 @@ def _check_names(name: object, hospitals: Mapping[str, Participant], noise: obje
     _check_name("name", name)
     Choice(("own", "shared")).read("noise", noise)
     if not 1 <= len(hospitals) <= _MAX_HOSPITALS:
-        raise bad_parameter("hospitals", f"1 to {_MAX_HOSPITALS} hospitals", len(hospitals))
+        example = Code('hospitals={"north": Participant(size=200)}')
+        raise bad_parameter("hospitals", f"1 to {_MAX_HOSPITALS} hospitals", len(hospitals), fix=example)
     for hospital, participant in hospitals.items():
         _check_name("the name of a hospital", hospital)
         _PARTICIPANT.read("hospitals", participant)

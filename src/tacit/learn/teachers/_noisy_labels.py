@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON, AnswerTable
 
+_STUDENT = "estimator=LogisticRegression()"
+
 
 @dataclass(frozen=True, repr=False)
 class NoisyLabels(Content):
@@ -108,6 +110,10 @@ class NoisyLabels(Content):
                 why=f"the teachers answered {len(places)} queries, all with the same class",
                 fix=Set(answers=max(2, len(self.labels))),
             )
+        if not hasattr(estimator, "fit"):
+            kind = type(estimator).__name__
+            raise bad_parameter("estimator", "an estimator with fit and predict", kind, fix=Code(_STUDENT))
+        spread = Integer(0, instead=5).read("spread", spread)
         student = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)
         if not spread:
             return student.fit(features[places], labels)
@@ -216,6 +222,9 @@ def representatives(public: ArrayLike, number: int) -> NDArray[np.int64]:
     from sklearn.metrics import pairwise_distances_argmin
 
     features = np.asarray(public)
+    if features.ndim == 0:
+        example = Code("public=np.array([[0.0], [5.0]])")
+        raise bad_parameter("public", "a row of features for each example", "one value", fix=example)
     features = features.reshape(len(features), -1)
     size = len(features)
     why = f"the number of examples is {size:,}"

@@ -237,12 +237,14 @@ class Teachers:
 
     def _expected(self, student: Any, size: int) -> NDArray[np.int64]:
         """Return a student's predictions in whole votes."""
-        chance = np.asarray(student, dtype=np.float64)
+        must_be = f"probabilities of {len(self.classes)} classes for each of {size:,} queries"
+        fix = Code("student=model.predict_proba(queries)")
+        try:
+            chance = np.asarray(student, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise bad_parameter("student", must_be, type(student).__name__, fix=fix) from None
         if chance.shape != (size, len(self.classes)) or not np.isfinite(chance).all():
-            raise bad_parameter(
-                "student", f"probabilities of {len(self.classes)} classes for each of {size:,} queries",
-                f"an array of shape {chance.shape}", fix=Code("student=model.predict_proba(queries)"),
-            )  # fmt: skip
+            raise bad_parameter("student", must_be, f"an array of shape {chance.shape}", fix=fix)
         return np.floor(np.clip(chance, 0, 1) * self.teachers + 0.5).astype(np.int64)
 
     def _facts(self, digest: str, check: VoteCheck | None) -> dict[str, Any]:

@@ -71,7 +71,7 @@ SLOW = {
     "tests/unit/service/access": "delays people secrets sign_in single_sign_on",
     "tests/unit/service/curation": "datasets pages refused_pages registration requests",
     "tests/unit/service/runner": (
-        "admission failures further_questions other_kinds outside_kind queries recovery releases streams "
+        "admission failures further_questions other_kinds outcomes outside_kind queries releases streams "
         "timing"
     ),
     "tests/unit/service/plans": "hostile_asks kinds ledger_operations sandbox",

@@ -73,7 +73,7 @@ def test_the_sum_of_all_steps_has_the_predicted_error():
 
 def test_a_unit_is_only_in_the_samples_of_its_group(monkeypatch):
     seen = []
-    from tacit.learn.training._model_sums import ModelSums
+    from tacit.learn.training._optimizer_steps import ModelSums
 
     sums = ModelSums.sums
     monkeypatch.setattr(ModelSums, "sums", lambda self, sample: seen.append(sample) or sums(self, sample))
@@ -109,7 +109,7 @@ def test_a_failed_instalment_gives_no_second_draw_of_its_steps(monkeypatch):
     run = made(steps=12, checkpoints=6).plan().run()
     run.next()
     with monkeypatch.context() as broken:
-        broken.setattr("tacit.learn.training._model_sums.ModelSums.update", lambda self, noisy: 1 / 0)
+        broken.setattr("tacit.learn.training._optimizer_steps.ModelSums.update", lambda self, noisy: 1 / 0)
         for _ in range(4):
             with pytest.raises(tc.TacitError, match="failed"):
                 run.next()

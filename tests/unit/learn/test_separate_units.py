@@ -15,7 +15,7 @@ from torch.nn import functional  # noqa: E402
 
 from tacit.learn import Trainer  # noqa: E402
 from tacit.learn.layers._clipped_sums import ClippedSums  # noqa: E402
-from tacit.learn.training._model_sums import ModelSums  # noqa: E402
+from tacit.learn.training._optimizer_steps import ModelSums  # noqa: E402
 
 RNG = np.random.default_rng(5)
 WORDS = RNG.integers(0, 20, (24, 6))

@@ -21,7 +21,7 @@ from tacit.learn.layers._clipped_sums import ClippedSums  # noqa: E402
 from tacit.learn.training import _gradient_sums  # noqa: E402
 from tacit.learn.training._gradient_sums import BlockSlots  # noqa: E402
 from tacit.learn.training._model_check import find_slots  # noqa: E402
-from tacit.learn.training._model_sums import ModelSums  # noqa: E402
+from tacit.learn.training._optimizer_steps import ModelSums  # noqa: E402
 from twins import learn_slots  # noqa: E402
 
 UNITS, CLIP, ULP = 64, 1.0, 2.0**-20

@@ -16,8 +16,8 @@ from tacit.learn.layers import _kernels
 from tacit.learn.layers._clipped_step import traced_step
 from tacit.learn.layers._clipped_sums import ClippedSums
 from tacit.learn.layers._convolutions import ConvolutionJob, ConvolutionShape
-from tacit.learn.training import _gradient_sums, _mechanisms, _model_sums
-from tacit.learn.training._model_sums import ModelSums
+from tacit.learn.training import _gradient_sums, _mechanisms, _optimizer_steps
+from tacit.learn.training._optimizer_steps import ModelSums
 
 SIDE = 64
 
@@ -37,16 +37,16 @@ class Largest(TorchDispatchMode):
 
 
 def test_a_check_of_a_step_copies_parameters_once_and_compares_them_in_parts(monkeypatch):
-    monkeypatch.setattr(_model_sums, "_PART", 256)
+    monkeypatch.setattr(_optimizer_steps, "_PART", 256)
     first, second = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
     with Largest() as most:
-        found = _model_sums._furthest(first, second)
+        found = _optimizer_steps._furthest(first, second)
     assert most.numbers == 256
     assert found == (first - second).abs().max()
-    assert _model_sums._furthest(torch.tensor(-3.0)) == 3
-    assert _model_sums._furthest(torch.zeros(0, 4)) == 0
+    assert _optimizer_steps._furthest(torch.tensor(-3.0)) == 3
+    assert _optimizer_steps._furthest(torch.zeros(0, 4)) == 0
     second[7, 7] = torch.nan
-    assert _model_sums._furthest(first, second).isnan()
+    assert _optimizer_steps._furthest(first, second).isnan()
 
 
 def test_noise_on_a_device_is_drawn_in_parts(monkeypatch):

@@ -19,7 +19,7 @@ from torch.func import functional_call, grad, vmap  # noqa: E402
 
 from tacit.learn import AdaptiveClip, Augmentation, Trainer  # noqa: E402
 from tacit.learn.training import _mechanisms  # noqa: E402
-from tacit.learn.training._model_sums import (  # noqa: E402
+from tacit.learn.training._optimizer_steps import (  # noqa: E402
     CheckedOptimizer,
     ModelSums,
 )

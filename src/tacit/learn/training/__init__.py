@@ -8,7 +8,7 @@ In reading order:
 `_model_check`     refusals of a model before the charge, on invented examples
 `_draft`           the plan: all steps in one draw, or instalments with checkpoints
 `_mechanisms`      sampled steps with noise drawn on the device, independent or correlated
-`_model_sums`      sums of gradients over samples, steps of the model, and its state between instalments
+`_optimizer_steps` sums of gradients over samples, steps of the model, and its state between instalments
 `_gradient_sums`   blocks of examples, their slots, and several processes
 `_trained_model`   the content of the release: weights, and a model that has them
 """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON, DrawnBefore, Goal, Noisy
     from tacit.learn._examples import Examples
-    from tacit.learn.training._model_sums import ModelSums
+    from tacit.learn.training._optimizer_steps import ModelSums
     from tacit.learn.training._setup import TrainingSetup
 
 
@@ -60,7 +60,7 @@ def _in_one_draw(
     """Return all steps as one draw."""
 
     def sums(_: object) -> ModelSums:
-        from tacit.learn.training._model_sums import ModelSums
+        from tacit.learn.training._optimizer_steps import ModelSums
 
         return ModelSums(setup, data._arrays, data.units())  # noqa: SLF001 - of this room
 
@@ -79,7 +79,7 @@ def _in_instalments(
     """Return the steps in instalments: each continues where the last stored one stopped."""
 
     def sums(before: DrawnBefore) -> ModelSums:
-        from tacit.learn.training._model_sums import ModelSums
+        from tacit.learn.training._optimizer_steps import ModelSums
 
         rows = data.units()
         sums_of_model = ModelSums(setup, data._arrays, rows, before.state)  # noqa: SLF001 - of this room

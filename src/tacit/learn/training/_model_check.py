@@ -18,7 +18,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Say
 from tacit.learn.layers._trials import fixed_chance, invented
 from tacit.learn.training._gradient_sums import BlockSlots
-from tacit.learn.training._model_sums import CheckedOptimizer
+from tacit.learn.training._optimizer_steps import CheckedOptimizer
 from tacit.learn.training._setup import as_model_input, tensor_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tacit.learn.layers._trials import invented
 from tacit.learn.training._gradient_sums import is_shared, release_shared
 from tacit.learn.training._mechanisms import TrainingSteps
 from tacit.learn.training._model_check import check_model, check_optimizer
-from tacit.learn.training._model_sums import ModelSums
+from tacit.learn.training._optimizer_steps import ModelSums
 from tacit.learn.training._settings import (
     NO_DEFAULT,
     NoiseRequest,

@@ -9,7 +9,7 @@ In reading order:
 - `_release_documents`: what was released, as it is kept and shown
 - `_releases`: reading, downloading and listing releases
 - `_dataset_process`: the process that alone opens the data
-- `_recovery`: what becomes of a draw, also after a crash
+- `_outcomes`: what becomes of a draw, also after a crash
 - `_runner`: the process that admits queries and keeps time
 """
 
@@ -21,8 +21,8 @@ from tacit.service.runner._admission import check_work, lag_of
 from tacit.service.runner._arrivals import last_arrived_day
 from tacit.service.runner._clock import Slot, WallClock, boundary_after, now, rung_after, use_clock
 from tacit.service.runner._dataset_process import start_process, start_thread
+from tacit.service.runner._outcomes import keep_stored
 from tacit.service.runner._queries import QUERY_OPERATIONS, QueryBody
-from tacit.service.runner._recovery import keep_stored
 from tacit.service.runner._release_documents import has_columns, release_words, shown_release
 from tacit.service.runner._releases import (
     RELEASE_OPERATIONS,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.service._database import ServiceRow
     from tacit.service._settings import ServiceSettings
-    from tacit.service.runner._recovery import Flight
+    from tacit.service.runner._outcomes import Flight
 
 
 # Milliseconds of one processor, measured on tables of 20,000 rows; see docs/proofs/service_timing.md.

@@ -32,7 +32,7 @@ from tacit.service.plans import AskBody, digest_of_ask, own_account, plan_cache,
 from tacit.service.runner._admission import check_work, lag_of
 from tacit.service.runner._arrivals import check_arrived
 from tacit.service.runner._clock import boundary_after, now
-from tacit.service.runner._recovery import keep_stored
+from tacit.service.runner._outcomes import keep_stored
 from tacit.service.runner._release_documents import document_of, may_see, stored_answer
 
 if TYPE_CHECKING:

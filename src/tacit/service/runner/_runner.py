@@ -27,7 +27,7 @@ from tacit.service.runner._admission import BoundaryAdmission, WorkLimits, lag_o
 from tacit.service.runner._arrivals import files_before
 from tacit.service.runner._clock import Slot, boundary_after, now, rung_after
 from tacit.service.runner._dataset_process import DatasetChild, DaysTask, DrawTask, Opening, start_process
-from tacit.service.runner._recovery import Flight, Outcomes, settle
+from tacit.service.runner._outcomes import Flight, Outcomes, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -276,3 +276,38 @@ def test_every_docstring_begins_with_a_sentence():
                 if not line.endswith((".", "?", ":")) or line[0].islower():
                     odd.append(f"{path.relative_to(HOME)}: {getattr(node, 'name', 'module')}: {line[:80]}")
     assert odd == []
+
+
+def arguments_in_words(function):
+    """Return the names of arguments that the section `Parameters` of a docstring lists."""
+    words = ast.get_docstring(function) or ""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", words, re.DOTALL | re.MULTILINE)
+    lines = section[1].splitlines() if section else []
+    return {
+        name.strip("* ") for line in lines if re.fullmatch(r"[\w*][\w*, ]*", line) for name in line.split(",")
+    }
+
+
+def arguments(function):
+    inside = function.args
+    more = [inside.vararg, inside.kwarg]
+    every = [*inside.posonlyargs, *inside.args, *inside.kwonlyargs, *filter(None, more)]
+    return {argument.arg for argument in every}
+
+
+def test_docstrings_name_the_arguments_that_there_are():
+    stale = {
+        f"{path.relative_to(HOME)}: {node.name}": sorted(arguments_in_words(node) - arguments(node))
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {where: names for where, names in stale.items() if names} == {}
+
+
+def test_a_stale_argument_would_be_found():
+    text = (
+        'def f(rows):\n    """Count.\n\n    Parameters\n    ----------\n    given\n        The rows.\n    """'
+    )
+    [function] = ast.parse(text).body
+    assert arguments_in_words(function) - arguments(function) == {"given"}

@@ -78,9 +78,9 @@ class Terms(Total, Asker):
 
         Parameters
         ----------
-        called, declare
+        dataset_name, declare
             The dataset's name, and how it is declared: ``declare(ledger=, budget=)``.
-        asked
+        ask
             Asks the question of the declared dataset.
         files, figures
             The files to write, and what ``--json`` shows of a release.

@@ -136,7 +136,7 @@ def check_first_charge(
 
     Parameters
     ----------
-    name, where, made
+    name, where, plan
         The dataset, its ledger, and the plan.
     trial
         A ledger in memory with the budget that the dataset would get.

@@ -153,7 +153,7 @@ class OutputFiles:
 
         Parameters
         ----------
-        most
+        max_figures
             How many of its figures are drawn, at most.
         table
             What is written as a table, where it is not the whole release.

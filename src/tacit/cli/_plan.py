@@ -116,7 +116,7 @@ def kept_budget(declared: Config, name: str, budget: Budget, plan: Plan[AnswerTa
     ----------
     declared, name, budget
         The config, the dataset, and the budget that the config declares for it.
-    made
+    plan
         The plan.
     """
     from tacit.ledger import Ledger

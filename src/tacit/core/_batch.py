@@ -200,7 +200,7 @@ def batch_task(parts: Sequence[Task[Any, Any]], answers: Sequence[ShownAnswer]) 
     ----------
     parts
         The tasks, in an order that does not depend on the order of the questions.
-    shown
+    answers
         The answers, in the order in which they were asked.
     """
 

@@ -214,7 +214,7 @@ def most_that_fits(
 
     Parameters
     ----------
-    asked, plan
+    report, plan
         The report, and the plan of one release that does not fit as often as it is wanted.
     states, others
         The budgets, all of which pay, and what else they pay for.

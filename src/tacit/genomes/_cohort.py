@@ -52,7 +52,7 @@ def _known_as(
 
     Parameters
     ----------
-    written
+    writers
         How each argument is written that is not JSON already.
     """
 

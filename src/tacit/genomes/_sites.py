@@ -242,9 +242,9 @@ def match_alleles(
 
     Parameters
     ----------
-    wanted, place
+    declared, index
         The declared list, and which of its variants is looked for.
-    found
+    records
         The records of the file at this position: ref, and the alternate alleles.
     swap
         Whether the two alleles of a record may be exchanged, because its format has no order (PLINK). The

@@ -428,7 +428,7 @@ class GraphFacts:
 
         Parameters
         ----------
-        what
+        question
             The statistic.
         witness
             Graphs that show why: one node changes the answer as far as one likes.

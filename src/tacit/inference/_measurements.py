@@ -76,7 +76,7 @@ def noisy_lines(
         The name of the column; of a histogram, the name that it was given. None: the only one that fits.
     fits
         Whether integers can answer.
-    wanted
+    noun
         What is needed, in words, for the refusal.
     """
     answer = getattr(release, "content", release)

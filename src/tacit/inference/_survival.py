@@ -172,7 +172,7 @@ def _ends(logs: _Array, half: _Array, factor: _Array, noisy: _Array, risk: _Arra
     return low, high
 
 
-def logrank(exposed: _Array, second: _Array, noise: LinearNoise) -> LogRank:
+def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
     """Test whether two groups have the same hazards, for each pair of lines of noisy cells.
 
     Parameters
@@ -182,7 +182,7 @@ def logrank(exposed: _Array, second: _Array, noise: LinearNoise) -> LogRank:
     noise
         The noise on each cell.
     """
-    (d1, r1, weights), (d0, r0, _) = _at_risk(exposed), _at_risk(second)
+    (d1, r1, weights), (d0, r0, _) = _at_risk(first), _at_risk(second)
     visible = _seen(r1, weights, noise) & _seen(r0, weights, noise)
     r1, r0 = np.where(visible, r1, 1.0), np.where(visible, r0, 1.0)
     d1, d0 = np.where(visible, d1, 0.0), np.where(visible, d0, 0.0)

@@ -146,9 +146,9 @@ def map_draft(
 
     Parameters
     ----------
-    asked, words
+    question, words
         The question as a document, to which the columns, the box and the limits are added; and in words.
-    counted
+    counts
         Makes of the points that count what the steps share.
     """
     source, limits = point_map._source, point_map.limits  # noqa: SLF001 - a part of the map

@@ -31,7 +31,7 @@ def _named_by(
 
     Parameters
     ----------
-    write, read
+    write_request, read_arguments
         Makes the request of the arguments, and the arguments of a dataset and a request.
     """
 

@@ -138,7 +138,7 @@ def read_document(value: object, must: str = "JSON", max_bytes: int = MAX_BYTES)
         What was sent.
     must
         What the field must be, for the refusal; nothing of what was sent is repeated.
-    most
+    max_bytes
         The most bytes of the document.
     """
     if not isinstance(value, str):
@@ -318,7 +318,7 @@ def cursor_of(call: ServiceCall, form: re.Pattern[str] = _CURSOR, max_cursor: in
         The call.
     form
         How cursors of this list are written.
-    last
+    max_cursor
         The largest cursor, where cursors are numbers.
     """
     cursor = call.query.get("after", "")

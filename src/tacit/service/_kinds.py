@@ -41,7 +41,7 @@ def open_kind(kind: str, source: object, name: str, policy: Mapping[str, Any], l
 
     Parameters
     ----------
-    kind, place
+    kind, source
         The kind, and where the source is.
     name
         The dataset's name, which is its account's.

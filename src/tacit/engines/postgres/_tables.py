@@ -377,7 +377,7 @@ def find_table(session: Session, source: str, path: Sequence[str]) -> FoundTable
     ----------
     session
         A session on the database.
-    written
+    path
         The name, or schema and name with a point between them.
     path
         The schemas in which a name without a schema is looked for.

@@ -132,9 +132,9 @@ def after_approval(
     ----------
     kind
         ``allotment``, ``plan``, ``growth`` or ``refresh``.
-    asked
+    requested
         The amount of the request; None for a refresh.
-    own, below
+    main, below
         The dataset's account and the accounts below it.
     """
     name = main_name(main.budget)

@@ -214,7 +214,7 @@ def account_part(
 
     Parameters
     ----------
-    service, opened, kept
+    service, dataset, kept_plan
         Where, of which dataset, for which plan.
     account
         The account that would pay, which belongs to the person; None if there is none.
@@ -372,7 +372,7 @@ def own_account(
         The service's database.
     person, dataset
         Whose account, and for which dataset.
-    named
+    name
         The account that the question names.
     plan
         The hash of the question's plan.

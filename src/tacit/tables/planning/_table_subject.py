@@ -361,7 +361,7 @@ def level_step(
     ----------
     question
         The question of the finest groups.
-    paid
+    level_noise
         The mechanism that measures residuals, and what it leaves on each level.
     counts
         Returns the exact count of each of the finest groups, in the order of the keys.

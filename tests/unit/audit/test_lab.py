@@ -8,7 +8,7 @@ import pytest
 
 from tacit import TacitError
 from tacit.audit import lab
-from tacit.fixes import Set
+from tacit.fixes import Code, Set
 
 QUICK = {"epsilons": [1], "trials": 500}
 
@@ -384,7 +384,7 @@ def test_nonsense_is_refused(wrong):
     [
         (lambda: lab.synthetic_people(10**7), Set(n=5000)),
         (lambda: lab.k_anonymise({"age": np.arange(5)}, 6), Set(k=5)),
-        (lambda: lab.homogeneity_attack(epsilons=[]), Set(epsilons=(0.1, 1))),
+        (lambda: lab.homogeneity_attack(epsilons=[]), Code("epsilons=(0.1, 1)")),
         (lambda: lab.membership_attack(trials=1), Set(trials=20_000)),
         (lambda: lab.membership_attack(target=10**6), Set(target=None)),
         (lambda: lab.averaging_attack(0.1, repeats=[]), Set(repeats=(1, 10, 100))),

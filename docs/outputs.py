@@ -21,7 +21,7 @@ from typing import Any
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "tests"))
 
-from pages import Block, blocks_of  # noqa: E402
+from support.pages import Block, blocks_of  # noqa: E402
 
 _SAID = (
     "The outputs on this page were made when it was built. Their noise was fixed for the page, so that they "

@@ -23,8 +23,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from fixed_noise import noise_of  # noqa: E402
-from pages import Block, blocks_of  # noqa: E402
+from support.fixed_noise import noise_of  # noqa: E402
+from support.pages import Block, blocks_of  # noqa: E402
 
 _LARGEST = 400_000  # bytes of an SVG; a larger figure becomes a PNG
 

@@ -108,10 +108,11 @@ def _value(value: Any) -> dict[str, str]:
 
 
 def _picture(figure: Any, save: Any) -> dict[str, str]:
-    """Return a figure as an image, with its titles as alternative text."""
+    """Return a figure as an image, with its titles and its description as alternative text."""
     import matplotlib as mpl
 
-    named = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
+    titles = [axes.get_title(loc=side) for axes in figure.axes for side in ("left", "center")]
+    named = [figure.get_suptitle(), *titles, str(figure.get_label())]
     about = (
         "; ".join(" ".join(title.split()) for title in named if title) or "the figure that this code draws"
     )

@@ -114,7 +114,7 @@ assert printed.split() == ["2", "2", "3"]
 from matplotlib.figure import Figure
 
 picture = Figure()
-picture.subplots().set_title("one & two")
+picture.subplots().set_title("one & two", loc="left")
 ```
 """
 

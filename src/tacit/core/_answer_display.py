@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.core._display import fitted, in_html, rendered, shown_cell
 from tacit.core._shown_digits import HIDDEN, hidden_values
-from tacit.core._tabular import lacking
+from tacit.core._tabular import NO_INTERVAL, lacking
 from tacit.fixes import Choose
 from tacit.show import (
     MOST_SERIES,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _LINES = 40
 _COVERED = {"noise": "noise", "noise and sampling": "noise and for the chance in who was included"}
 #: A long key is broken into lines, so that it does not push the values off the page.
-_KEY_STYLE = "text-align:left;min-width:6em;max-width:24em;overflow-wrap:anywhere"
+_KEY_STYLE = "text-align:left;min-width:min(6em,18vw);max-width:24em;overflow-wrap:anywhere"
 _NUMBER_STYLE = "white-space:nowrap;text-align:right"
 _WIDE = 6  # columns of one line that stand side by side in a notebook
 
@@ -115,7 +115,13 @@ def _below_zero(answer: AnswerTable) -> list[str]:
 
 
 def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
-    lines = [f"{name}: {answer.notes[name]}" for name in answer.columns if name in answer.notes]
+    bare = [name for name in without if answer.notes.get(name) == NO_INTERVAL]
+    lines = [
+        f"{name}: {answer.notes[name]}"
+        for name in answer.columns
+        if answer.notes.get(name, NO_INTERVAL) != NO_INTERVAL
+    ]
+    lines += [f"{NO_INTERVAL} for {', '.join(bare)}"] if bare else []
     values = {name: [v for v in answer.columns[name].value if v is not None] for name in without}
     without = [name for name in without if "no interval" not in answer.notes.get(name, "")]
     numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]

@@ -12,9 +12,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tacit.core._plan import promise_in_words
-from tacit.core._shown_digits import HIDDEN, decimals, rounded_end
+from tacit.core._shown_digits import HIDDEN
 from tacit.core._unit import notes_on
 from tacit.errors import TacitError
+from tacit.show import decimals, rounded_end
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

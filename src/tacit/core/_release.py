@@ -467,6 +467,7 @@ td,th{padding:.2rem .8rem .2rem 0;border-bottom:1px solid #8884;vertical-align:t
 figure{margin:1rem 0;max-width:36rem}
 svg{width:100%;max-width:36rem;height:auto}li{overflow-wrap:anywhere}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}
+@media (max-width:30rem){td,th{font-size:.875rem;padding-right:.5rem}ul{padding-left:1.2rem}}
 @media print{body{max-width:none;margin:0}}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -91,27 +91,6 @@ def refuse_hidden(name: str, cells: Cells) -> None:
 
 
 _MAX_DECIMALS = 12  # decimals; beyond, binary fractions show their noise
-_SHOWN = 6  # decimals that people read; smaller numbers are shown in four digits
-
-
-def decimals(low: float | None, high: float | None) -> int | None:
-    """Return how many decimals an interval supports: two digits of half its width; None if it is no guide.
-
-    Examples
-    --------
-    >>> decimals(28.44, 30.48), decimals(-1115.0, 457.3), decimals(5.0, 5.0)
-    (1, 0, None)
-    """
-    half = 0.0 if low is None or high is None else (high - low) / 2
-    if not 0 < half < math.inf or max(abs(low or 0), abs(high or 0)) >= 1e15:
-        return None
-    places = max(1 - math.floor(math.log10(half)), 0)
-    return places if places <= _SHOWN else None
-
-
-def rounded_end(end: float, places: int, rounding: str) -> str:
-    """Write a number with so many decimals; ends of intervals are rounded outwards."""
-    return f"{Decimal(repr(end)).quantize(Decimal(1).scaleb(-places), rounding=rounding):z,f}"
 
 
 def meaningful(cells: Cells) -> tuple[list[Value], list[Value], list[Value]]:

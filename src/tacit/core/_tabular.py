@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.fixes import Do, Fix
@@ -57,6 +57,8 @@ def needs(what: str, package: str, install: str) -> None:
         )
 
 
+#: The note of a column that never has an interval.
+NO_INTERVAL: Final = "no interval"
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -140,4 +142,5 @@ def plain_table(keys: Mapping[str, Sequence[Any]], columns: Mapping[str, Sequenc
     from tacit.core._answer_table import AnswerTable, Cells
 
     cells = {name: Cells(tuple(values), *((None,) * len(values),) * 2) for name, values in columns.items()}
-    return AnswerTable({name: tuple(values) for name, values in keys.items()}, cells, 0.95)
+    groups = {name: tuple(values) for name, values in keys.items()}
+    return AnswerTable(groups, cells, 0.95, dict.fromkeys(columns, NO_INTERVAL))

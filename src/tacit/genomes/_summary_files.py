@@ -222,7 +222,7 @@ def _manhattan(statistics: SummaryStatistics) -> Figure:
     chart = Chart(
         tuple(series), ChartAxis(along, ticks=tuple(ticks)), ChartAxis("-log10 p", ends=(0.0, None))
     )
-    return _figure(statistics, chart)
+    return _figure(statistics, "p-values", chart)
 
 
 def _sites_to_draw(height: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -252,6 +252,7 @@ def _quantiles(statistics: SummaryStatistics) -> Figure:
         note = f"inflation (lambda) {np.nanmedian(statistics.z**2) / chi2.ppf(0.5, 1):.2f}"
     return _figure(
         statistics,
+        "p-values against chance",
         Chart((band, points), ChartAxis("expected -log10 p"), ChartAxis("observed -log10 p"), note=note),
     )
 
@@ -274,11 +275,11 @@ def _effects(statistics: SummaryStatistics) -> Figure:
     )
     label = f"{statistics.outcome} for each {statistics.per}"
     chart = Chart(series, ChartAxis("", names), ChartAxis(label), sideways=True)
-    return _figure(statistics, chart, f"{percent(statistics.confidence, 0)} intervals")
+    return _figure(statistics, "largest effects", chart, f"{percent(statistics.confidence, 0)} intervals")
 
 
-def _figure(statistics: SummaryStatistics, chart: Chart, *words: str) -> Figure:
-    return Figure(f"{len(statistics):,} SNPs, phenotypes randomised", (chart,), words)
+def _figure(statistics: SummaryStatistics, what: str, chart: Chart, *words: str) -> Figure:
+    return Figure(f"{what} of {len(statistics):,} SNPs, phenotypes randomised", (chart,), words)
 
 
 def _order(name: str) -> tuple[int, str]:

@@ -120,7 +120,8 @@ def estimate_table(
         nothing = (None,) * len(estimates)
         columns["p"] = Cells(tuple(one.p_value for one in estimates), nothing, nothing)
     level, covers = (estimates[0].level, estimates[0].covers) if estimates else (0.95, NOISE)
-    return AnswerTable(keys, columns, float(level), covers=covers)
+    notes = {"p": "a p-value has no interval"} if "p" in columns else {}
+    return AnswerTable(keys, columns, float(level), notes, covers=covers)
 
 
 _COVERS = "for privacy noise and chance in who was included"

@@ -291,7 +291,7 @@ class SurvivalCurves(Content):
                 )
                 continue
             sentence = (
-                f"At {self.time} {end:g}, {100 * value:.3g} %{where} had no {self.event} "
+                f"At {self.time} {end:g}, {100 * value:.3g} %{where} had not had the event {self.event} "
                 f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, "
                 "for privacy noise and chance in who was included)."
             )
@@ -333,14 +333,15 @@ class SurvivalCurves(Content):
         low = None if reached is None else self.cuts[self.cuts.index(reached) - 1]
         where = f" of those with {self.by} {name}" if self.by else ""
         if value is None:
-            sentence = f"Fewer than half{where} had the {self.event} as far as the curve is seen."
+            sentence = f"Fewer than half{where} had the event {self.event} as far as the curve is seen."
         else:
             ends = (
                 f"{low:g} to {high:g}" if low is not None and high is not None else f"from {low or value:g}"
             )
             sentence = (
-                f"Half{where} had the {self.event} by {self.time} {value:g} ({percent_words(self.level)} "
-                f"confidence interval {ends}, for privacy noise and chance in who was included)."
+                f"Half{where} had the event {self.event} by {self.time} {value:g} "
+                f"({percent_words(self.level)} confidence interval {ends}, for privacy noise and chance in "
+                "who was included)."
             )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, sentence)
 
@@ -398,7 +399,7 @@ class SurvivalCurves(Content):
                 sentences.append(self.logrank().sentence)
             except TacitError as refused:
                 sentences.append(f"No log-rank test: {refused.what}; {refused.fix}.")
-        title = f"Share without {self.event}" + (f" by {self.by}" if self.by else "")
+        title = f"Share without the event {self.event}" + (f" by {self.by}" if self.by else "")
         return Report(
             title,
             tuple(sentences),
@@ -425,7 +426,7 @@ class SurvivalCurves(Content):
             self.time if self.time != by else f"{self.time} (time)": tuple(times) * len(self.groups),
         }
         points = [one for group in self.groups for one in self.curves[group]]
-        yield f"share without {self.event}", estimate_table(keys, "share", points)
+        yield f"share without the event {self.event}", estimate_table(keys, "share", points)
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the curves as steps with their bands."""
@@ -539,7 +540,7 @@ class SurvivalDesign:
             task=task_of(self.rows, question, RowCounts(), mechanism, asks="survival", reading=reading),
             forecast=lambda: [
                 Forecast(
-                    one, f"share without {self.event} by {self.time}", mechanism.describe(), None,
+                    one, f"share without the event {self.event} by {self.time}", mechanism.describe(), None,
                     f"a curve needs about {needed:,} rows in its group",
                 )
                 for one in groups

@@ -61,6 +61,7 @@ def surface_html(surface: Surface, marks: tuple[str, ...]) -> str:
 
 
 _LAYERS = {"n": "points in a region (noisy)", "density": "points per km²"}
+_TITLES = {"n": "points in", "density": "points per km² in"}
 
 
 def surface_figures(surface: Surface, layer: str | None) -> tuple[Figure, ...]:
@@ -71,7 +72,8 @@ def surface_figures(surface: Surface, layer: str | None) -> tuple[Figure, ...]:
 def _surface_figure(surface: Surface, layer: str) -> Figure:
     values = surface.counts / (surface.regions.areas if layer == "density" else 1.0)
     panel = _map(surface.regions, values, _lowest(surface) <= 0, _LAYERS[layer])
-    return Figure(surface.regions.words, (panel,), (_hatched(surface.confidence),))
+    title = f"{_TITLES[layer]} {surface.regions.words}"
+    return Figure(title, (panel,), (_hatched(surface.confidence),))
 
 
 def layers_figure(surface: Surface, title: str) -> Figure:
@@ -98,7 +100,8 @@ def difference_figure(difference: SurfaceDifference) -> Figure:
     unclear = (low <= 0) & (high >= 0)
     label = "first minus second (noisy)"
     panel = _map(difference.regions, difference.counts, unclear, label, (-top, top))
-    return Figure(difference.regions.words, (panel,), (_hatched(difference.confidence),))
+    title = f"first minus second in {difference.regions.words}"
+    return Figure(title, (panel,), (_hatched(difference.confidence),))
 
 
 def _lowest(surface: Surface) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ from tacit.show._figures import (
     together,
 )
 from tacit.show._safe_text import visible
-from tacit.show._scales import days_of, shown
+from tacit.show._scales import days_of, decimals, rounded_end, shown
 from tacit.show._svg import meter_svg
 from tacit.show._text import draw_curve, preview
 
@@ -52,11 +52,13 @@ __all__ = [
     "RegionMap",
     "chosen",
     "days_of",
+    "decimals",
     "draw_curve",
     "meter_svg",
     "needed_package",
     "numbers",
     "preview",
+    "rounded_end",
     "shortened",
     "shown",
     "together",

@@ -132,9 +132,9 @@ class Chart:
             numbers = [float(value) for value in series.y if value is not None and np.isfinite(value)]
             if numbers and series.mark not in {"across", "upright"}:
                 ends = f"from {shown(min(numbers))} to {shown(max(numbers))}"
-                sentences.append(
-                    f"{series.label or 'values'} {ends if len(numbers) > 1 else shown(numbers[0])}"
-                )
+                one = len(numbers) == 1
+                label = series.label or ("value" if one else "values")
+                sentences.append(f"{label} {shown(numbers[0]) if one else ends}")
         return ", ".join(part for part in (*sentences, self.note) if part) + "."
 
 

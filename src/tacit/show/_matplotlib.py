@@ -82,6 +82,7 @@ def draw_figure(figure: Figure, ax: Axes | None = None) -> Any:
         * (small if len(sizes) > 1 and across > 1 else 1.0),
     )
     picture = Picture(min(max(width, 5.5), _MOST_WIDE), height + (0.5 if len(sizes) > 1 else 0))
+    picture.set_label(figure.alt)  # for pages that show the picture
     single = len(sizes) == 1 and not figure.panels[0].title
     for position, panel in enumerate(figure.panels, start=1):
         head = (figure.title, *figure.words) if single else ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -133,6 +134,18 @@ def days_scale(days: Sequence[float], start: float, end: float) -> Scale1D:
     return Scale1D(low, high, start, end, tuple((at, words) for words, at in marks.items()))
 
 
+def day_words(at: float) -> str:
+    """Write a day, or a time within one, that is given in days since 1970.
+
+    Examples
+    --------
+    >>> day_words(30.0), day_words(30.5)
+    ('31 Jan 1970', '31 Jan 1970, 12:00')
+    """
+    when = _START + timedelta(days=at)
+    return when.strftime(f"{when.day} %b %Y" + ("" if float(at).is_integer() else ", %H:%M"))
+
+
 def days_of(moment: datetime) -> float:
     """Return a moment as days since 1970; a moment without a zone is read as it is written."""
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -166,6 +179,29 @@ def short_number(value: float) -> str:
         if power <= abs(value) < 1000 * power:
             return f"{value / power:g} {letter}"
     return shown(value)
+
+
+_SHOWN = 6  # decimals that people read; smaller numbers are shown in four digits
+
+
+def decimals(low: float | None, high: float | None) -> int | None:
+    """Return how many decimals an interval supports: two digits of half its width; None if it is no guide.
+
+    Examples
+    --------
+    >>> decimals(28.44, 30.48), decimals(-1115.0, 457.3), decimals(5.0, 5.0)
+    (1, 0, None)
+    """
+    half = 0.0 if low is None or high is None else (high - low) / 2
+    if not 0 < half < math.inf or max(abs(low or 0), abs(high or 0)) >= 1e15:
+        return None
+    places = max(1 - math.floor(math.log10(half)), 0)
+    return places if places <= _SHOWN else None
+
+
+def rounded_end(end: float, places: int, rounding: str) -> str:
+    """Write a number with so many decimals; ends of intervals are rounded outwards."""
+    return f"{Decimal(repr(end)).quantize(Decimal(1).scaleb(-places), rounding=rounding):z,f}"
 
 
 PALETTE: Final = (

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tacit.show._figures import Chart, Figure, Matrix, RegionMap, block_means, shortened
 from tacit.show._safe_text import visible
-from tacit.show._scales import days_scale, scale_of, shown
+from tacit.show._scales import day_words, decimals, rounded_end, scale_of, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tacit.show._figures import ChartAxis, ChartSeries, Panel
 
@@ -58,18 +59,52 @@ def _chart_lines(chart: Chart, width: int) -> Iterator[str]:
         if series.label:
             yield f"{f'{chart.legend} ' if chart.legend else ''}{series.label}"
         step = max(1, math.ceil(len(series.y) / _MOST))
-        names = [shortened(_place(chart.x, series.x[i]), 22) for i in range(0, len(series.y), step)]
+        chosen_places = _few(series, step)
+        names = [shortened(_place(chart.x, series, i), 22) for i in chosen_places]
         width_of_names = max(map(len, names), default=0)
-        for name, i in zip(names, range(0, len(series.y), step), strict=True):
+        for name, i in zip(names, chosen_places, strict=True):
             yield f"  {name.rjust(width_of_names)} {_bar(series, i, scale)} {_value(series, i)}"
         if step > 1:
-            yield f"  (one of {step} values is shown)"
+            which = "the largest" if series.mark == "points" else "the last"
+            yield f"  (of each {step} values, {which} is shown)"
 
 
-def _place(axis: ChartAxis, x: float) -> str:
+def _few(series: ChartSeries, step: int) -> list[int]:
+    """Return one of each so many values: of points the largest, which must not be missed, else the last."""
+    many = len(series.y)
+    blocks = [range(max(0, end - step), end) for end in range(many, 0, -step)][::-1]
+    if series.mark != "points":
+        return [block[-1] for block in blocks]
+    return [max(block, key=lambda i: -math.inf if (y := series.y[i]) is None else y) for block in blocks]
+
+
+def _place(axis: ChartAxis, series: ChartSeries, i: int) -> str:
+    """Say where a value stands: its name or day, its number, or from where to where its step goes."""
+    x = float(series.x[i])
     if axis.names:
         return axis.names[min(max(round(x), 0), len(axis.names) - 1)]
-    return days_scale([x], 0, 1).ticks[0][1] if axis.kind == "dates" else shown(float(x))
+    if axis.kind == "dates":
+        return day_words(x)
+    if series.mark == "steps" and len(series.x) > len(series.y):
+        return _step_place(dict(axis.ticks), x, float(series.x[i + 1]))
+    shift = x - round(x)  # points of several series at one place stand beside each other
+    if all(abs(one - round(one) - shift) < 1e-9 for one in series.x):
+        return shown(float(round(x)))
+    return shown(x)
+
+
+def _step_place(ticks: Mapping[float, str], start: float, end: float) -> str:
+    if start == end:
+        return shown(start)
+    middle = (start + end) / 2
+    if middle in ticks:
+        return ticks[middle]
+    if start in ticks or end in ticks:
+        words = [ticks.get(at, "") for at in (start, end)]
+        return " to ".join(words) if all(words) else f"from {words[0]}" if words[0] else f"to {words[1]}"
+    if ticks:
+        return ""
+    return shown(middle) if middle.is_integer() and end - start == 1 else f"{shown(start)} to {shown(end)}"
 
 
 def _bar(series: ChartSeries, i: int, scale: object) -> str:
@@ -96,14 +131,19 @@ def _bar(series: ChartSeries, i: int, scale: object) -> str:
 def _value(series: ChartSeries, i: int) -> str:
     value = series.y[i]
     low, high = (part[i] if part else None for part in (series.low, series.high))
-    interval = f" [{_end(low)}, {_end(high)}]" if low is not None or high is not None else ""
-    return (
-        "no value" if value is None and not interval else "" if value is None else shown(float(value))
-    ) + interval
-
-
-def _end(value: float | None) -> str:
-    return "open" if value is None else shown(float(value))
+    if low is None and high is None:
+        return "no value" if value is None else shown(float(value))
+    whole = all(float(one).is_integer() for one in (value, low, high) if one is not None)
+    places = None if whole else decimals(low, high)
+    value_text, low_text, high_text = (
+        absent if one is None else shown(float(one)) if places is None else rounded_end(one, places, how)
+        for one, absent, how in (
+            (value, "", ROUND_HALF_EVEN),
+            (low, "open", ROUND_FLOOR),
+            (high, "open", ROUND_CEILING),
+        )
+    )
+    return f"{value_text} [{low_text}, {high_text}]".lstrip()
 
 
 def _matrix_lines(matrix: Matrix, width: int) -> Iterator[str]:
@@ -151,10 +191,11 @@ def _map_lines(regions: RegionMap, width: int) -> Iterator[str]:
         yield "+" + "-" * len(lines[0]) + "+"
         yield f"north at the top; {_SHADES[-1]} stands for {shown(round(top, 3))} in {cell_words}"
         return
+    wide = max(22, min(38, width - 42))
     for i in np.argsort(-np.abs(regions.values), kind="stable")[:_MOST]:
         share = abs(float(regions.values[i])) / max(regions.ends[1], 1e-300)
-        bar, name = "█" * round(20 * min(share, 1)), shortened(regions.names(int(i)), 22)
-        yield f"  {name:22} {bar:20} {shown(float(regions.values[i]))}"
+        bar, name = "█" * round(20 * min(share, 1)), shortened(regions.names(int(i)), wide)
+        yield f"  {name:{wide}} {bar:20} {shown(float(regions.values[i]))}"
 
 
 def draw_curve(

@@ -143,10 +143,9 @@ class AlarmDays(Content):
 
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
         """Yield the days, with the groups that were watched."""
-        keys = {
-            "day": [line.day for line in self.lines],
-            "group": [", ".join(map(str, line.group)) for line in self.lines],
-        }
+        keys = {"day": [line.day for line in self.lines]}
+        if any(line.group for line in self.lines):
+            keys["group"] = [", ".join(map(str, line.group)) for line in self.lines]
         columns = {
             name: [getattr(line, name) for line in self.lines] for name in ("alarm", "value", "excess")
         }

@@ -81,7 +81,7 @@ def test_the_log_rank_test_finds_a_difference_and_says_so(columns):
 def test_one_curve_needs_no_groups_and_has_no_test(columns):
     release = released(columns, 10)
     assert list(release.curves) == ["all"]
-    assert "Share without arrest" in repr(release)
+    assert "Share without the event arrest" in repr(release)
     assert release.median().covers == "noise and sampling"
     with pytest.raises(tc.TacitError, match="needs two different groups"):
         release.logrank()

@@ -356,7 +356,7 @@ def test_a_plan_and_a_model_show_themselves():
         ),
     )
     release = coordinator.train()
-    assert str(release).splitlines()[1] == "1 of 3 rounds were lost: too few hospitals took part"
+    assert str(release).splitlines()[1] == "1 of 3 rounds was lost: too few hospitals took part"
     picture = release.plot()
     assert [bar.get_height() for bar in picture.axes[0].patches] == [3, 0, 4]
     assert "epsilon" in picture.get_title(loc="left")

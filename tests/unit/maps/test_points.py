@@ -254,7 +254,7 @@ def test_the_picture_says_which_dataset_it_shows_and_what_it_cost():
     rows = pd.DataFrame({"lat": [1.0], "lon": [1.0]})
     sites = tc.points(rows, "lat", "lon", unit=tc.Unit.row(), box=BOX, budget=BUDGET, name="sites")
     drawn = sites.grid(2, 2).plan(epsilon=1).release().plot()
-    assert "sites: 2 x 2 cells, epsilon 1" in drawn.axes[0].get_title(loc="left")
+    assert "sites: points in 2 x 2 cells, epsilon 1" in drawn.axes[0].get_title(loc="left")
 
 
 @pytest.mark.parametrize(

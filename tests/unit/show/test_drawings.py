@@ -321,3 +321,30 @@ def test_words_of_a_cell_may_have_two_lines():
 def test_the_limit_has_its_own_colour():
     chart = Chart((ChartSeries("bounds", (0,), (0.7,), label="limit", colour=RED),), ChartAxis("", ("e",)))
     assert PALETTE[RED] in Figure("l", (chart,)).svg()
+
+
+def test_a_preview_names_days_groups_and_steps_and_has_the_digits_that_its_intervals_support():
+    assert "  4 Oct 2024" in days().text()
+    assert "00:00" not in days().text()
+    assert "-3 [-6, 0]" in intervals().text()
+    assert "3.14 [3.04, 3.25]" in intervals(value=(3.14159, 9), low=(3.0416, 6), high=(3.2416, 12)).text()
+    degrees = ChartSeries("steps", (-0.5, 0.5, 1.5), (8.0, 6.0))
+    cells = ChartSeries("steps", (0.0, 5.0, 10.0), (8.0, 6.0))
+    beside = ChartSeries("points", (0.85, 1.85), (8.0, 6.0))
+    lines = [Figure("n", (Chart((one,)),)).text().splitlines()[1:] for one in (degrees, cells, beside)]
+    assert [[line.split("  ")[1].strip() for line in pair] for pair in lines] == [
+        ["0", "1"], ["0 to 5", "5 to 10"], ["1", "2"],
+    ]  # fmt: skip
+
+
+def test_a_preview_of_many_points_keeps_the_largest_and_of_many_days_the_last():
+    heights = [0.0] * 60
+    heights[37] = 10.0
+    points = Figure("p", (Chart((ChartSeries("points", range(60), heights),)),))
+    assert "  37 " in points.text()
+    assert "of each 3 values, the largest is shown" in points.text()
+    assert "23 Nov 2024" in days(count=51).text()
+
+
+def test_the_picture_of_a_figure_carries_its_words_for_whoever_cannot_see_it():
+    assert intervals().picture().get_label() == intervals().alt

@@ -113,3 +113,16 @@ def test_a_batch_draws_each_answer_below_the_other_or_one_by_its_name():
     [figure] = both.figures()
     assert [panel.title.split(":")[0] for panel in figure.panels] == ["a", "b"]
     assert both.figures("b")[0].alt == answer(3).figures()[0].alt
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_each_figure_of_a_release_has_a_title_of_its_own(kind):
+    titles = [figure.title for figure in release(kind).figures()]
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("kind", ["alarm", "client-model", "federated-model", "fitted-numbers", "regression"])
+def test_numbers_that_are_no_picks_do_not_claim_that_close_values_hide_their_interval(kind):
+    page = release(kind).report().html()
+    assert "how close together" not in page
+    assert "no interval" in page

@@ -99,7 +99,8 @@ class FederatedModel(Content):
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write for a terminal what was trained, with whom, and how many rounds were lost."""
         lost = len(self.members) - self.rounds
-        missed = [f"{lost} of {len(self.members)} rounds were lost: too few hospitals took part"]
+        were = "was" if lost == 1 else "were"
+        missed = [f"{lost} of {len(self.members)} rounds {were} lost: too few hospitals took part"]
         agreed: Any = self.study.get("hospitals", {})
         absent = sorted(set(agreed) - {name for names in self.members for name in names})
         gone = [f"{len(absent)} of {len(agreed)} hospitals took part in no round: {', '.join(absent)}"]

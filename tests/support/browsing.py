@@ -75,7 +75,8 @@ def _axe():
 
 def axe_findings(browser):
     """Return what axe finds on the page, as lines; rules of WCAG 2 A and AA and its best practices."""
-    browser.execute_script(_axe())
+    if not browser.execute_script("return 'axe' in window"):  # it stays while the page does
+        browser.execute_script(_axe())
     result = browser.execute_async_script(
         "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']})"
         ".then(r => done(r.violations), e => done([{id: 'axe failed', impact: String(e), nodes: []}]))"
@@ -257,15 +258,18 @@ def links(browser):
     return [one for one in found if not one.startswith("/api/") and not one.split("?")[0].endswith(saved)]
 
 
-def crawl(browser, service, look, most=60, each=3):
-    """Follow every link from the start page, some of each kind; return what `look` says of each page."""
+def crawl(browser, service, look, most=60, each=3, without=()):
+    """Follow every link from the start page, some of each kind; return what `look` says of each page.
+
+    Pages whose address begins with one of ``without`` are left out.
+    """
     import re
 
     seen, kinds, waiting, said = set(), {}, ["/"], {}
     while waiting and len(seen) < most:
         path = waiting.pop(0)
         kind = re.sub(r"[a-z]_[a-z2-7]{16}|/\d+(?=/|$)|(?<==)[^&]*", "*", path)
-        if path in seen or kinds.get(kind, 0) >= each:
+        if path in seen or kinds.get(kind, 0) >= each or path.startswith(tuple(without)):
             continue
         seen.add(path)
         kinds[kind] = kinds.get(kind, 0) + 1

@@ -1,6 +1,8 @@
-"""Counts of public regions: cells of a grid, polygons or H3 cells, and the larger regions above them.
+"""Questions about public regions: how many points are in each of them, and which cells are the hottest.
 
-The hottest cells are picked with noise, without counts: the k cells of a grid that most units visit.
+Regions are cells of a grid, polygons or H3 cells. Polygons and H3 cells may have levels of larger regions,
+which are counted too. The hottest cells are the k cells of a grid that most units visit. They are picked with
+noise, and their counts are not shown.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
 
-_MAX_REGIONS = 2**22  # regions of one surface
+_MAX_REGIONS = 2**22  # regions of one surface, and cells among which the hottest are picked
 
 
 class Locator(Protocol):
@@ -82,7 +84,8 @@ def draft_districts(point_map: PointMap, goal: Goal, districts: PolygonRegions) 
     }  # fmt: skip
     return _draft_regions(
         point_map, goal, PolygonLocator(districts, point_map.box.crosses), request,
-        f"points in {districts.words}", above=districts, notes=("points in no polygon are not counted",),
+        f"points in {districts.words}", with_levels=districts,
+        notes=("points in no polygon are not counted",),
     )  # fmt: skip
 
 
@@ -94,24 +97,24 @@ def draft_h3(point_map: PointMap, goal: Goal, resolution: int, coarsest: int | N
     regions = cells_over(point_map.box, resolution, coarsest_level)
     return _draft_regions(
         point_map, goal, H3Locator(regions, resolution), {"h3": [resolution, coarsest_level]},
-        f"points in H3 cells of resolution {resolution}", above=regions,
+        f"points in H3 cells of resolution {resolution}", with_levels=regions,
     )  # fmt: skip
 
 
 def _draft_regions(
     point_map: PointMap, goal: Goal, locator: Locator, request: Mapping[str, JSON], words: str,
-    *, above: PolygonRegions | None = None, notes: tuple[str, ...] = (),
+    *, with_levels: PolygonRegions | None = None, notes: tuple[str, ...] = (),
 ) -> Draft[Surface]:  # fmt: skip
-    """Draft the counts of one set of regions, and of the larger regions above them.
+    """Draft the counts of one set of regions, and of the larger regions of each level.
 
     Parameters
     ----------
-    above
-        The regions with their levels, if there may be any.
+    with_levels
+        The same regions, if they can have levels of larger regions.
     notes
         What the surface leaves out.
     """
-    regions, codes = locator.regions, () if above is None else codes_of(above)
+    regions, codes = locator.regions, () if with_levels is None else codes_of(with_levels)
     sizes = [len(regions), *(int(code.max()) + 1 for code in codes)]
     parents = parents_of(len(regions), codes)
     noises = _noises(point_map, goal, len(regions), len(codes))
@@ -120,11 +123,11 @@ def _draft_regions(
     def counted(owned: OwnedPoints) -> NDArray[np.int64]:
         return count_regions(owned, locator.locate(owned), len(regions), point_map.limits)
 
-    def reading(noisy: Sequence[Any], level: Fraction) -> Surface:
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> Surface:
         law = MeasurementNoise.of(measured_levels, parents)
         raw = np.concatenate([np.array(one, dtype=np.float64) for one in noisy])
         counts = raw if parents is None else consistent(raw, parents, law.variances)
-        return Surface(regions, counts[: len(regions)], law, float(level), notes)
+        return Surface(regions, counts[: len(regions)], law, float(confidence), notes)
 
     def forecast() -> list[Forecast]:
         each_region = Forecast("n", f"points in each of {regions.words}", noises[0].describe(),
@@ -136,8 +139,8 @@ def _draft_regions(
         return [replace(each_region, error=half, note="of the first region, once the levels agree")]
 
     facts = [("regions", f"{regions.words}, all of them, empty ones too")]
-    if above is not None and codes:
-        levels = ", ".join(["regions", *above.larger])
+    if with_levels is not None and codes:
+        levels = ", ".join(["regions", *with_levels.larger])
         facts.append(("levels", f"{levels}; each gets an equal part of the cost"))
     return map_draft(
         point_map, question=request, words=words, counts=counted, reading=reading, forecast=forecast,
@@ -154,30 +157,29 @@ def _noises(
 ) -> list[DiscreteLaplace | DiscreteGaussian]:
     """Return the noise of each level; in a larger region all points of a unit may meet."""
     contribution = contribution_of(point_map.limits, point_map.adjacency, regions)
-    larger = replace(contribution, per_group=contribution.total)
+    in_larger = replace(contribution, per_group=contribution.total)
     part = goal.part(Fraction(1, 1 + levels))
     return [
-        part.noise(l1=who.l1(1), l2_squared=who.l2_squared(1), adjacency=point_map.adjacency)
-        for who in (contribution, *[larger] * levels)
+        part.noise(l1=each.l1(1), l2_squared=each.l2_squared(1), adjacency=point_map.adjacency)
+        for each in (contribution, *[in_larger] * levels)
     ]
 
 
-def _level_step(noise: DiscreteLaplace | DiscreteGaussian, of: NDArray[np.int64]) -> Step[NDArray[np.int64]]:
-    """Return the step of a level above: the sums of the counts of its regions.
+def _level_step(
+    noise: DiscreteLaplace | DiscreteGaussian, larger: NDArray[np.int64]
+) -> Step[NDArray[np.int64]]:
+    """Return the step of one level: the sums of the counts in its larger regions.
 
     Parameters
     ----------
-    of
+    larger
         The number of the larger region of each region.
     """
-    size = int(of.max()) + 1
+    size = int(larger.max()) + 1
     return Step(
         noise,
-        lambda counts, _: np.bincount(of, weights=counts, minlength=size).round().astype(np.int64),
+        lambda counts, _: np.bincount(larger, weights=counts, minlength=size).round().astype(np.int64),
     )
-
-
-_MAX_CELLS = 2**22
 
 
 def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int]) -> Draft[AnswerTable]:
@@ -188,8 +190,8 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
     """
     rows, columns = cells
     candidates = rows * columns
-    if candidates > _MAX_CELLS:
-        raise bad_parameter("cells", f"at most {_MAX_CELLS:,} in all", cells, fix=Set(cells=(64, 64)))
+    if candidates > _MAX_REGIONS:
+        raise bad_parameter("cells", f"at most {_MAX_REGIONS:,} in all", cells, fix=Set(cells=(64, 64)))
     Integer(1, candidates, f"the number of cells is {candidates:,}", instead=min(5, candidates)).read("k", k)
     assert goal.epsilon is not None  # noqa: S101 - the only total that choices take
     top = TopK(
@@ -205,24 +207,26 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
             within = np.unique(owned.owner * candidates + within) % candidates
         return np.bincount(within, minlength=candidates).astype(np.int64)
 
-    def reading(noisy: Sequence[Any], level: Fraction) -> AnswerTable:
+    def distance(confidence: Fraction) -> str:
+        fewer = top.half_width(confidence, candidates=candidates)
+        return f"has at most {fewer:,} {noun} fewer than the best cell left"
+
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         chosen = [int(one) for one in noisy[0]]
         sides = regions.boxes[chosen].T.tolist()
-        behind = top.half_width(level, candidates=candidates)
         note = (
-            f"the place in the order of the picks; with {float(level) * 100:g} % confidence, every "
-            f"picked cell has at most {behind:,} {noun} fewer than the best cell left"
+            f"the place in the order of the picks; with {float(confidence) * 100:g} % confidence, every "
+            f"picked cell {distance(confidence)}"
         )
         ranks = tuple(range(1, len(chosen) + 1))
         empty = (None,) * len(chosen)
         return AnswerTable(
             dict(zip(("south", "west", "north", "east"), map(tuple, sides), strict=True)),
             {"place": Cells(ranks, empty, empty)},
-            float(level),
+            float(confidence),
             notes={"place": note},
         )
 
-    behind = top.half_width(goal.confidence, candidates=candidates)
     return map_draft(
         point_map, question={"hottest": k, "cells": [rows, columns]},
         words=f"the {k} hottest of {rows} x {columns} cells",
@@ -230,7 +234,7 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
         forecast=[
             Forecast(
                 "place", f"the {k} cells with most {noun}", top.describe(), None,
-                note=f"each pick has at most {behind:,} {noun} fewer than the best cell left",
+                note=f"each pick {distance(goal.confidence)}",
             )
         ],
         facts=[("regions", f"{rows} x {columns} cells, all of them candidates")],

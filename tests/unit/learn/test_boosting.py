@@ -7,7 +7,7 @@ import pytest
 
 import tacit as tc
 from support.shape_neighbours import declared
-from tacit.learn.estimators._boosting import FINE, GRID, MAX_SCORE, chances
+from tacit.learn.estimators._boosting import MAX_SCORE, RESIDUAL_STEPS, SCORE_STEPS, chances
 
 CUTS = {"age": [-2, -1, 0, 1, 2], "shoe size": [-1, 1]}
 NAMED = {"cuts": CUTS, "categories": {"smoker": ["no", "yes"]}, "names": ["age", "smoker", "shoe size"]}
@@ -76,11 +76,11 @@ def test_the_picture_has_a_chart_for_each_feature_and_a_band(fitted):
 
 def test_the_table_of_chances_is_exact_to_a_step():
     table = chances()
-    assert len(table) == 2 * MAX_SCORE * FINE + 1
+    assert len(table) == 2 * MAX_SCORE * SCORE_STEPS + 1
     assert table.min() >= 0
-    assert table.max() < GRID
+    assert table.max() < RESIDUAL_STEPS
     assert (np.diff(table) >= 0).all()
-    assert table[MAX_SCORE * FINE] == GRID // 2
+    assert table[MAX_SCORE * SCORE_STEPS] == RESIDUAL_STEPS // 2
 
 
 def test_more_noise_gives_wider_bands():

@@ -37,23 +37,24 @@ if TYPE_CHECKING:
     PlacesWithClasses = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-GRID = 2**20  # residuals are whole multiples of 1 / GRID
-FINE = 2**12  # scores are whole multiples of 1 / FINE
+RESIDUAL_STEPS = 2**20  # residuals are whole multiples of 1 / RESIDUAL_STEPS
+SCORE_STEPS = 2**12  # scores are whole multiples of 1 / SCORE_STEPS
 MAX_SCORE = 16  # scores beyond it count as it
+_COUNTS_SHARE = Fraction(1, 10)  # of the cost, for the counts; the sums of residuals have the rest
 
 
 def chances() -> NDArray[np.int64]:
-    """Return the chance of the second class for each score on the grid, in steps of 1 / GRID.
+    """Return the chance of the second class for each score on the grid, in steps of 1 / RESIDUAL_STEPS.
 
     One public table: the chance of a row then follows from its whole score alone, whoever else is there.
     """
-    scores = np.arange(-MAX_SCORE * FINE, MAX_SCORE * FINE + 1) / FINE
-    return np.floor(GRID / (1 + np.exp(-scores))).astype(np.int64)
+    scores = np.arange(-MAX_SCORE * SCORE_STEPS, MAX_SCORE * SCORE_STEPS + 1) / SCORE_STEPS
+    return np.floor(RESIDUAL_STEPS / (1 + np.exp(-scores))).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class BoostingRates:
-    """Public facts of the steps: passes over all features, learning rate, noise of a sum of residuals.
+class BoostingSchedule:
+    """The schedule of the steps, which is public: passes, learning rate, noise of a sum of residuals.
 
     Parameters
     ----------
@@ -65,7 +66,17 @@ class BoostingRates:
     rate: float
     noise: float
 
-    def move(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    @property
+    def averaged_from(self) -> int:
+        """The first pass that the released shapes average; they average all later passes as well."""
+        return self.passes // 2
+
+    @property
+    def averaged_passes(self) -> int:
+        """The number of passes that the released shapes average."""
+        return self.passes - self.averaged_from
+
+    def move(self, sums: NDArray[np.float64] | float, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how far each bin of a shape moves: a Newton step, held back where the noise is large."""
         return 4 * self.rate * sums / (np.maximum(counts, 0) + 2 * self.noise)
 
@@ -75,12 +86,12 @@ class BoostingSteps:
     """The sums of `SampledSteps` for boosting: one feature after the other, pass after pass.
 
     One row is in one bin of the step's feature with a residual between -1 and 1, so it moves the sums of a
-    step by at most `GRID`, in L2.
+    step by at most `RESIDUAL_STEPS`, in L2.
     """
 
     places: NDArray[np.int64]
     labels: NDArray[np.int64]
-    rates: BoostingRates
+    schedule: BoostingSchedule
     counts: Sequence[NDArray[np.float64]]
     intercept: int
     step: int = 0
@@ -100,98 +111,29 @@ class BoostingSteps:
         return len(self.labels)
 
     def sums(self, sample: NDArray[np.int64]) -> Any:
-        """Return the sum of the residuals in each bin of the step's feature, in steps of 1 / GRID."""
+        """Return the sum of the residuals in each bin of the step's feature, times RESIDUAL_STEPS."""
         del sample  # the rate is 1
         j = self.step % len(self.counts)
-        bound = MAX_SCORE * FINE
+        bound = MAX_SCORE * SCORE_STEPS
         chance = self._chances[np.clip(self._scores, -bound, bound) + bound]
-        residuals = (GRID * self.labels - chance).astype(np.float64)
+        residuals = (RESIDUAL_STEPS * self.labels - chance).astype(np.float64)
         return np.bincount(self.places[:, j], residuals, len(self.counts[j])).astype(np.int64)
 
     def update(self, noisy: Any) -> None:
         """Move the shape of the step's feature; keep it from the second half of the passes on."""
         j, features = self.step % len(self.counts), len(self.counts)
-        move = self.rates.move(np.asarray(noisy, np.float64) / GRID, self.counts[j])
-        moves = np.clip(np.rint(move * FINE), -MAX_SCORE * FINE, MAX_SCORE * FINE).astype(np.int64)
+        move = self.schedule.move(np.asarray(noisy, np.float64) / RESIDUAL_STEPS, self.counts[j])
+        bound = MAX_SCORE * SCORE_STEPS
+        moves = np.clip(np.rint(move * SCORE_STEPS), -bound, bound).astype(np.int64)
         self._shapes[j] += moves
         self._scores += moves[self.places[:, j]]
-        averaged_from = self.rates.passes // 2
-        if self.step // features >= averaged_from:
-            self._kept[j] += self._shapes[j] / (self.rates.passes - averaged_from)
+        if self.step // features >= self.schedule.averaged_from:
+            self._kept[j] += self._shapes[j] / self.schedule.averaged_passes
         self.step += 1
 
     def result(self) -> Any:
         """Return the mean of each shape over the second half of the passes."""
-        return [(one / FINE).tolist() for one in self._kept]
-
-
-_COUNTS = Fraction(1, 10)  # the share of the counts
-
-
-def boosting_steps(
-    data: Examples,
-    noise: Fraction,
-    bins: FeatureBins,
-    classes: NDArray[Any],
-    passes: int,
-    rate: float,
-    document: Mapping[str, JSON],
-) -> FitSteps[PlacesWithClasses]:
-    """Return the steps of boosting: counts of all bins, then passes over all features, one after the other.
-
-    One row is in one bin of each feature and adds at most one to the second class, so it moves the counts by
-    at most the root of (features + 1). In a step it is in one bin, with a residual between -1 and 1.
-    """
-    features = len(bins.features)
-    reach = Fraction(math.isqrt((features + 1) * 4**20) + 1, 2**20) * data.per_unit
-    counting = RoundedGaussian(sigma=share_of_noise(noise, _COUNTS, reach), sensitivity=reach)
-    steps, sensitivity = passes * features, GRID * data.per_unit
-    sigma = math.ceil(share_of_noise(noise, (1 - _COUNTS) / steps, sensitivity))
-    stepping = SampledSteps(sigma=sigma, sensitivity=sensitivity, rate=1, steps=steps)
-    rates = BoostingRates(passes, rate, sigma / GRID)
-
-    def load() -> PlacesWithClasses:
-        rows, targets = counted_rows(data)[:2]
-        codes = whole_classes(targets, classes)
-        return bins.places(rows[codes >= 0]), codes[codes >= 0]
-
-    def residuals(places: PlacesWithClasses, noisy: Sequence[Any]) -> BoostingSteps:
-        counts, intercept = read_counts(noisy[0], bins.sizes)
-        return BoostingSteps(*places, rates, counts, round(intercept * FINE))
-
-    def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
-        counts, intercept = read_counts(noisy[0], bins.sizes)
-        quantile = NormalDist().inv_cdf((1 + float(confidence)) / 2)
-        values, errors, shares, score = [], [], [], intercept
-        for rows, raw in zip(counts, noisy[1], strict=True):
-            share = np.maximum(rows, 0)
-            share = share / share.sum() if share.sum() > 0 else np.full(len(rows), 1 / len(rows))
-            middle = float(np.asarray(raw) @ share)
-            score += middle
-            values.append(np.asarray(raw) - middle)
-            errors.append(quantile * noise_spread(rates, values[-1], rows, float(counting.sigma)))
-            shares.append(share)
-        arrays = {"values": values, "error": errors, "share": shares}
-        return {
-            "intercept": np.asarray(score),
-            **{name: np.concatenate(parts) for name, parts in arrays.items()},
-        }
-
-    return FitSteps(
-        settings={
-            "features": features, "names": [name for name, _ in bins.features],
-            "cuts": [list(cuts) for _, cuts in bins.features], "classes": classes.tolist(),
-            "passes": passes, "learning_rate": rate, "per_unit": data.per_unit,
-            **document,
-        },
-        load=load,
-        steps=(
-            Step(counting, lambda rows, _: bin_counts(*rows, bins.sizes), {"statistic": "rows in each bin"}),
-            Step(stepping, residuals, {"statistic": "sums of residuals in each bin"}),
-        ),
-        reading=reading,
-        content=ShapeFunctions,
-    )  # fmt: skip
+        return [(one / SCORE_STEPS).tolist() for one in self._kept]
 
 
 def bin_counts(
@@ -212,7 +154,7 @@ def read_counts(noisy: Any, sizes: Sequence[int]) -> tuple[list[NDArray[np.float
 
 
 def noise_spread(
-    rates: BoostingRates, values: NDArray[np.float64], counts: NDArray[np.float64], sigma: float
+    schedule: BoostingSchedule, values: NDArray[np.float64], counts: NDArray[np.float64], sigma: float
 ) -> NDArray[np.float64]:
     """Return the standard deviation of the noise in each bin of a released shape, to first order, from above.
 
@@ -220,16 +162,81 @@ def noise_spread(
     its noise; that later steps take a part of it back is not used, because features that go together take
     back less. The noisy counts, of deviation ``sigma``, move the mean over all rows as well.
     """
-    rows = np.maximum(counts, 0)
-    total = max(float(rows.sum()), 1.0)
-    share = rows / total
-    averaged_from = rates.passes // 2
-    weights = np.minimum(rates.passes - np.arange(rates.passes), rates.passes - averaged_from) / (
-        rates.passes - averaged_from
-    )
-    variance = (4 * rates.rate * rates.noise / (rows + 2 * rates.noise)) ** 2 * float((weights**2).sum())
+    at_least_0 = np.maximum(counts, 0)
+    total = max(float(at_least_0.sum()), 1.0)
+    share = at_least_0 / total
+    passes_left = schedule.passes - np.arange(schedule.passes)
+    weights = np.minimum(passes_left, schedule.averaged_passes) / schedule.averaged_passes
+    variance = schedule.move(schedule.noise, counts) ** 2 * float((weights**2).sum())
     middle = float((share**2 * variance).sum()) + float((values**2).sum()) * (sigma / total) ** 2
     return np.asarray(np.sqrt(variance * (1 - 2 * share) + middle))
+
+
+def boosting_steps(
+    data: Examples,
+    noise: Fraction,
+    bins: FeatureBins,
+    classes: NDArray[Any],
+    passes: int,
+    rate: float,
+    document: Mapping[str, JSON],
+) -> FitSteps[PlacesWithClasses]:
+    """Return the steps of boosting: counts of all bins, then passes over all features, one after the other.
+
+    One row is in one bin of each feature and adds at most one to the second class, so it moves the counts by
+    at most the root of (features + 1). In a step it is in one bin, with a residual between -1 and 1.
+    """
+    features = len(bins.features)
+    reach = Fraction(math.isqrt((features + 1) * 4**20) + 1, 2**20) * data.per_unit
+    counting = RoundedGaussian(sigma=share_of_noise(noise, _COUNTS_SHARE, reach), sensitivity=reach)
+    steps, sensitivity = passes * features, RESIDUAL_STEPS * data.per_unit
+    sigma = math.ceil(share_of_noise(noise, (1 - _COUNTS_SHARE) / steps, sensitivity))
+    stepping = SampledSteps(sigma=sigma, sensitivity=sensitivity, rate=1, steps=steps)
+    schedule = BoostingSchedule(passes, rate, sigma / RESIDUAL_STEPS)
+
+    def load() -> PlacesWithClasses:
+        rows, targets = counted_rows(data)[:2]
+        codes = whole_classes(targets, classes)
+        return bins.places(rows[codes >= 0]), codes[codes >= 0]
+
+    def begin(examples: PlacesWithClasses, noisy: Sequence[Any]) -> BoostingSteps:
+        counts, intercept = read_counts(noisy[0], bins.sizes)
+        return BoostingSteps(*examples, schedule, counts, round(intercept * SCORE_STEPS))
+
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
+        counts, intercept = read_counts(noisy[0], bins.sizes)
+        quantile = NormalDist().inv_cdf((1 + float(confidence)) / 2)
+        values, errors, shares, score = [], [], [], intercept
+        for in_bins, raw in zip(counts, noisy[1], strict=True):
+            share = np.maximum(in_bins, 0)
+            share = share / share.sum() if share.sum() > 0 else np.full(len(in_bins), 1 / len(in_bins))
+            middle = float(np.asarray(raw) @ share)
+            score += middle
+            values.append(np.asarray(raw) - middle)
+            errors.append(quantile * noise_spread(schedule, values[-1], in_bins, float(counting.sigma)))
+            shares.append(share)
+        arrays = {"values": values, "error": errors, "share": shares}
+        return {
+            "intercept": np.asarray(score),
+            **{name: np.concatenate(parts) for name, parts in arrays.items()},
+        }
+
+    return FitSteps(
+        settings={
+            "features": features, "names": [name for name, _ in bins.features],
+            "cuts": [list(cuts) for _, cuts in bins.features], "classes": classes.tolist(),
+            "passes": passes, "learning_rate": rate, "per_unit": data.per_unit,
+            **document,
+        },
+        load=load,
+        steps=(
+            Step(counting, lambda examples, _: bin_counts(*examples, bins.sizes),
+                 {"statistic": "rows in each bin"}),
+            Step(stepping, begin, {"statistic": "sums of residuals in each bin"}),
+        ),
+        reading=reading,
+        content=ShapeFunctions,
+    )  # fmt: skip
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

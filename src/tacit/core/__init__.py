@@ -62,7 +62,6 @@ from tacit.core._question import (
 from tacit.core._registry import (
     DatasetKind,
     admit_packages,
-    budget_of,
     dataset_kinds,
     packages_of,
     question_of,
@@ -74,7 +73,7 @@ from tacit.core._run import Run, paid_run
 from tacit.core._shown_digits import HIDDEN, hidden_values, is_hidden, least_shown, swamped, without_hidden
 from tacit.core._tabular import for_spreadsheet, joined, needs, plain_table, write_csv
 from tacit.core._task import DrawnBefore, RunTask, SharedReadings, Step, Task, measure
-from tacit.core._unit import Identity, Unit, open_account, read_identity
+from tacit.core._unit import Identity, Unit, budget_of, open_account, read_identity
 from tacit.show import visible
 
 __all__ = [

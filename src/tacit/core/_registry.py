@@ -12,11 +12,8 @@ The core lists nobody. What is part of Tacit is found without a look at other pa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
-
-from tacit.accounting import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -103,7 +100,7 @@ def _further() -> dict[str, EntryPoint]:
     return {name: entry for name, entry in _outside().items() if _is_admitted(entry)}
 
 
-def _found(name: str) -> EntryPoint | None:
+def _entry_point(name: str) -> EntryPoint | None:
     return _built_in().get(name) or _further().get(name)
 
 
@@ -115,7 +112,7 @@ def registered(name: str) -> Any:
     >>> registered("content.no such content") is None
     True
     """
-    entry = _found(name)
+    entry = _entry_point(name)
     return None if entry is None else entry.load()
 
 
@@ -164,9 +161,3 @@ def packages_of(*modules: str) -> tuple[str, ...]:
             installed = [f"{name} {version(name)}" for name in dict.fromkeys(names)]
             packages += installed or [f"{top}, which no package installed"]
     return tuple(packages)
-
-
-def budget_of(policy: Mapping[str, Any]) -> Budget:
-    """Read the budget of a declaration in a service or a configuration, whose numbers are text."""
-    parts = {name: Fraction(str(value)) for name, value in policy["budget"].items() if value is not None}
-    return Budget(**{name: value for name, value in parts.items() if value or name != "delta"})

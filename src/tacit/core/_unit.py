@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.accounting import ADJACENCIES, Adjacency, Budget
@@ -12,7 +13,7 @@ from tacit.fixes import Code, Declare, Either, Say, Set
 from tacit.parameters import Choice, Instance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tacit.core._protocols import Charger
 
@@ -179,6 +180,18 @@ def read_identity(
     Choice(ADJACENCIES).read("adjacency", adjacency)
     whom = unit if isinstance(unit, Unit) else Unit(unit)
     return Identity(name, count("version", version, zero=False), whom, adjacency)
+
+
+def budget_of(policy: Mapping[str, Any]) -> Budget:
+    """Read the budget of a declaration in a service or a configuration, whose numbers are text.
+
+    Examples
+    --------
+    >>> budget_of({"budget": {"epsilon": "0.5", "delta": "0", "rho": None}})
+    Budget(epsilon=0.5)
+    """
+    numbers = {name: Fraction(str(value)) for name, value in policy["budget"].items() if value is not None}
+    return Budget(**numbers)
 
 
 def open_account(

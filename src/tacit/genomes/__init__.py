@@ -14,7 +14,7 @@ _quality_control     Hardy-Weinberg equilibrium, and missing calls
 _components          principal components
 _association         the SNPs nearest to significance
 _summary_statistics  tests of all SNPs from randomised phenotypes
-_summary_files       GWAS-SSF files, and figures
+_summary_output      GWAS-SSF files, and figures
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tacit.genomes._declaration import example_cohort, genotypes
 from tacit.genomes._frequencies import AlleleFrequencies
 from tacit.genomes._genotypes import GenotypeBlock, GenotypeSource
 from tacit.genomes._sites import SiteList
-from tacit.genomes._summary_files import read_gwas_ssf
+from tacit.genomes._summary_output import read_gwas_ssf
 from tacit.genomes._summary_statistics import SummaryStatistics
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Files and figures of summary statistics.
+"""The output of summary statistics: files, which are also read back, and figures.
 
 The GWAS summary-statistics format (GWAS-SSF) is a table with tabs, and a description as YAML beside it. The
 figures are a Manhattan plot, a quantile plot, and the largest effects.
@@ -28,14 +28,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_NUMBERS = {"X": "23", "Y": "24", "MT": "25", "M": "25"}
-_NAMES = {"23": "X", "24": "Y", "25": "MT"}
+_CHROMOSOME_CODES = {"X": "23", "Y": "24", "MT": "25", "M": "25"}
+_CHROMOSOME_NAMES = {"23": "X", "24": "Y", "25": "MT"}
 _MISSING = frozenset({"", "NA", "#NA", "nan", "NaN"})
 _NEEDED = ("chromosome", "base_pair_location", "effect_allele", "other_allele", "beta", "standard_error")
 _NOTE = (
     "differentially private: the phenotype of each participant was randomised once. Standard errors and "
     "effect_allele_frequency use a public reference, not this cohort; n and info are not given."
 )
+_COLOURS = (0, 7)  # of the palette: chromosomes beside each other have different ones
+_THRESHOLD = float(-np.log10(5e-8))  # the usual significance for a whole genome
+_MAX_POINTS = 4_000  # half of them the smallest p-values, and every so-manyth of the others
+_MAX_EFFECTS = 12
 
 
 def write_gwas_ssf(statistics: SummaryStatistics, path: str | os.PathLike[str]) -> None:
@@ -82,20 +86,20 @@ def _columns(statistics: SummaryStatistics) -> dict[str, list[str]]:
     chromosomes = [plain_chromosome(str(one)) for one in sites["chromosome"]]
     ids = zip(chromosomes, sites["position"], sites["other_allele"], sites["effect_allele"], strict=True)
     return {
-        "chromosome": [_NUMBERS.get(one.upper(), one) for one in chromosomes],
+        "chromosome": [_CHROMOSOME_CODES.get(one.upper(), one) for one in chromosomes],
         "base_pair_location": [str(one) for one in sites["position"]],
         "effect_allele": list(sites["effect_allele"]),
         "other_allele": list(sites["other_allele"]),
-        "beta": _numbers(statistics.beta),
-        "standard_error": _numbers(statistics.error),
-        "effect_allele_frequency": ["NA"] * len(p) if frequency is None else _numbers(frequency),
+        "beta": _written(statistics.beta),
+        "standard_error": _written(statistics.error),
+        "effect_allele_frequency": ["NA"] * len(p) if frequency is None else _written(frequency),
         **(
-            {"neg_log_10_p_value": _numbers(statistics.neg_log_10_p_value)}
+            {"neg_log_10_p_value": _written(statistics.neg_log_10_p_value)}
             if tiny
-            else {"p_value": _numbers(p)}
+            else {"p_value": _written(p)}
         ),
-        "ci_upper": _numbers(high),
-        "ci_lower": _numbers(low),
+        "ci_upper": _written(high),
+        "ci_lower": _written(low),
         "rsid": [one if str(one).startswith("rs") else "NA" for one in sites["name"]],
         "variant_id": ["_".join(map(str, one)) for one in ids],
     }
@@ -129,7 +133,7 @@ def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
     column = {name: [row[i] for row in rows] for i, name in enumerate(header)}
     try:
         sites: dict[str, tuple[Any, ...]] = {
-            "chromosome": tuple(_NAMES.get(one, one) for one in column["chromosome"]),
+            "chromosome": tuple(_CHROMOSOME_NAMES.get(one, one) for one in column["chromosome"]),
             "position": tuple(int(one) for one in column["base_pair_location"]),
             "effect_allele": tuple(column["effect_allele"]),
             "other_allele": tuple(column["other_allele"]),
@@ -173,7 +177,7 @@ def _cell(value: str) -> str:
     return "_".join(value.split()) or "NA"
 
 
-def _numbers(values: Sequence[float] | Any) -> list[str]:
+def _written(values: Sequence[float] | Any) -> list[str]:
     return ["NA" if math.isnan(one) else f"{one:.6g}" for one in np.asarray(values, np.float64).tolist()]
 
 
@@ -188,12 +192,6 @@ def _unreadable(path: str | os.PathLike[str], why: str) -> TacitError:
         why=why,
         fix=Code('release.to_gwas_ssf("lines.tsv")'),
     )
-
-
-_COLOURS = (0, 7)
-_THRESHOLD = float(-np.log10(5e-8))
-_MAX_POINTS = 4_000  # the smallest p-values, and of the others every so-manyth: they lie on top of each other
-_EFFECTS = 12
 
 
 def gwas_figures(statistics: SummaryStatistics, kind: str | None) -> tuple[Figure, ...]:
@@ -239,16 +237,15 @@ def _quantiles(statistics: SummaryStatistics) -> Figure:
     from scipy.stats import beta, chi2
 
     observed = np.sort(statistics.neg_log_10_p_value[~np.isnan(statistics.z)])[::-1]
-    rank = np.arange(1, len(observed) + 1)
-    ranks = np.unique(np.geomspace(1, max(len(observed), 1), 500).astype(int)) - 1 if len(observed) else rank
-    ranks = ranks[::-1]
-    expected = -np.log10(rank / (len(observed) + 1))[ranks]
-    low, high = (-np.log10(beta.ppf(q, rank[ranks], len(observed) + 1 - rank[ranks])) for q in (0.975, 0.025))
+    n = len(observed)
+    drawn_ranks = np.unique(np.geomspace(1, n, 500).astype(int))[::-1] if n else np.zeros(0, int)
+    expected = -np.log10(drawn_ranks / (n + 1))
+    low, high = (-np.log10(beta.ppf(q, drawn_ranks, n + 1 - drawn_ranks)) for q in (0.975, 0.025))
     band = ChartSeries("line", expected.tolist(), expected.tolist(), low.tolist(), high.tolist(),
                   "95 % band without association", GREY)  # fmt: skip
-    points = ChartSeries("points", expected.tolist(), observed[ranks].tolist(), colour=_COLOURS[0])
+    points = ChartSeries("points", expected.tolist(), observed[drawn_ranks - 1].tolist(), colour=_COLOURS[0])
     note = ""
-    if len(observed):
+    if n:
         note = f"inflation (lambda) {np.nanmedian(statistics.z**2) / chi2.ppf(0.5, 1):.2f}"
     return _figure(
         statistics,
@@ -259,7 +256,7 @@ def _quantiles(statistics: SummaryStatistics) -> Figure:
 
 def _effects(statistics: SummaryStatistics) -> Figure:
     """Show the effects of the SNPs with the smallest p-values, with their intervals."""
-    order = np.argsort(-np.nan_to_num(np.abs(statistics.z), nan=-1.0), kind="stable")[:_EFFECTS]
+    order = np.argsort(-np.nan_to_num(np.abs(statistics.z), nan=-1.0), kind="stable")[:_MAX_EFFECTS]
     low, high = statistics.intervals
     sites = statistics.sites
     names = tuple(
@@ -284,7 +281,5 @@ def _figure(statistics: SummaryStatistics, what: str, chart: Chart, *words: str)
 
 def _order(name: str) -> tuple[int, str]:
     """Order chromosomes by number, then the others by name."""
-    from tacit.genomes._sites import plain_chromosome
-
     plain = plain_chromosome(name)
     return (int(plain), "") if plain.isdigit() else (10**6, plain)

@@ -173,7 +173,7 @@ class SummaryStatistics(Content):
 
         The columns ``n`` and ``info`` are not written, and the frequency is the public one or NA.
         """
-        from tacit.genomes._summary_files import write_gwas_ssf
+        from tacit.genomes._summary_output import write_gwas_ssf
 
         write_gwas_ssf(self, path)
 
@@ -220,7 +220,7 @@ class SummaryStatistics(Content):
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return a "manhattan" plot, a quantile plot ("qq") and the largest effects ("effects")."""
-        from tacit.genomes._summary_files import gwas_figures
+        from tacit.genomes._summary_output import gwas_figures
 
         return gwas_figures(self, what)
 

@@ -45,53 +45,11 @@ if TYPE_CHECKING:
 
 
 SURVEY_SCHEMA = "tacit/survey/1"
-_STRATEGIES = ("one", "split")
-
-
-def digest_of_survey(document: Mapping[str, Any]) -> str:
-    """Return the digest of a survey's document, however it is written: sorted keys, no spaces, ASCII.
-
-    Examples
-    --------
-    >>> digest_of_survey({"a": 1, "b": 2}) == digest_of_survey({"b": 2, "a": 1})
-    True
-    """
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def read_survey_document(document: object) -> Mapping[str, Any]:
-    """Check the outer form of a survey's document."""
-    if (
-        isinstance(document, Mapping)
-        and document.get("schema") == SURVEY_SCHEMA
-        and document.get("strategy") in _STRATEGIES
-        and isinstance(document.get("questions"), list)
-    ):
-        return document
-    raise not_a_survey(f"a survey is a document with the schema {SURVEY_SCHEMA}")
-
-
-def check_total(declared: Survey) -> None:
-    """Refuse a document whose randomizers give away more than it says."""
-    each = [question.randomizer.epsilon for question in declared.questions]
-    memos = [isinstance(question.randomizer, Memo) for question in declared.questions]
-    if any(memos) and (not all(memos) or declared.strategy == "one"):
-        raise not_a_survey("a survey that is repeated asks every question each time, each with a memo")
-    total = max(each, default=0) if declared.strategy == "one" else sum(each)
-    names = [name for question in declared.questions for name in question.columns]
-    if total > declared.epsilon or len(set(names)) != len(names) or not each:
-        raise not_a_survey("its randomizers give away more than the stated epsilon, or a name is used twice")
-
-
-def not_a_survey(why: str) -> TacitError:
-    """Refuse a document, with the reason."""
-    return TacitError(
-        "bad-survey",
-        "this is not a survey that this version of Tacit can read",
-        why=why,
-        fix=Code("survey.save(path) writes one"),
-    )
+_STRATEGIES = ("one", "split")  # of a survey
+_ASKED_STRATEGIES = ("auto", *_STRATEGIES)  # of the call that declares one
+_RESERVED = frozenset({"survey", "invitation", "epsilon", "schema"})  # reports use these names for themselves
+#: A question as it is asked: its title, and the declared question or two of a pair.
+_Group: TypeAlias = tuple[str, tuple[tuple[str, DeclaredQuestion], ...]]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -319,7 +277,7 @@ class Survey(Reportable):
     def digest(self) -> str:
         """The identity of the survey: equal for the same name, questions, answers and exact randomizers."""
         if not self._digest:
-            object.__setattr__(self, "_digest", digest_of_survey(self.document()))
+            object.__setattr__(self, "_digest", _digest_of(self.document()))
         return self._digest
 
     def document(self) -> dict[str, Any]:
@@ -335,9 +293,9 @@ class Survey(Reportable):
     @classmethod
     def from_document(cls, document: Any) -> Survey:
         """Rebuild the survey that `document` described."""
-        fields = read_survey_document(document)
+        fields = _read_document(document)
         try:
-            read_identity(name=fields["name"], unit=Unit("respondent"), adjacency="replace")
+            _check_name(fields["name"])
             questions = tuple(question_from_document(one) for one in fields["questions"])
             survey = cls(
                 str(fields["name"]),
@@ -346,10 +304,10 @@ class Survey(Reportable):
                 fields["strategy"],
             )
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-            raise not_a_survey("it lacks a part of a survey") from None
+            raise _not_a_survey("it lacks a part of a survey") from None
         except TacitError as refused:
-            raise not_a_survey(refused.what) from None
-        check_total(survey)
+            raise _not_a_survey(refused.what) from None
+        _check_questions(survey)
         return survey
 
     def save(self, path: str | Path) -> None:
@@ -434,19 +392,68 @@ def load(path: str | Path) -> Survey:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):
-        raise not_a_survey(f"{Path(path).name} cannot be read as JSON") from None
+        raise _not_a_survey(f"{Path(path).name} cannot be read as JSON") from None
     return Survey.from_document(document)
+
+
+def _digest_of(document: Mapping[str, Any]) -> str:
+    """Return the digest of a survey's document, however it is written: sorted keys, no spaces, ASCII.
+
+    Examples
+    --------
+    >>> _digest_of({"a": 1, "b": 2}) == _digest_of({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read_document(document: object) -> Mapping[str, Any]:
+    """Check the outer form of a survey's document."""
+    if (
+        isinstance(document, Mapping)
+        and document.get("schema") == SURVEY_SCHEMA
+        and document.get("strategy") in _STRATEGIES
+        and isinstance(document.get("questions"), list)
+    ):
+        return document
+    raise _not_a_survey(f"a survey is a document with the schema {SURVEY_SCHEMA}")
+
+
+def _check_questions(declared: Survey) -> None:
+    """Refuse a document whose memos, names or costs of questions do not fit together.
+
+    Every question of a repeated survey has a memo and is asked each time, a name is used once, and all
+    randomizers together stay within the stated epsilon.
+    """
+    each = [question.randomizer.epsilon for question in declared.questions]
+    memos = [isinstance(question.randomizer, Memo) for question in declared.questions]
+    if any(memos) and (not all(memos) or declared.strategy == "one"):
+        raise _not_a_survey("a survey that is repeated asks every question each time, each with a memo")
+    total = max(each, default=0) if declared.strategy == "one" else sum(each)
+    names = [name for question in declared.questions for name in question.columns]
+    if total > declared.epsilon or len(set(names)) != len(names) or not each:
+        raise _not_a_survey("its randomizers give away more than the stated epsilon, or a name is used twice")
+
+
+def _not_a_survey(why: str) -> TacitError:
+    """Refuse a document, with the reason."""
+    return TacitError(
+        "bad-survey",
+        "this is not a survey that this version of Tacit can read",
+        why=why,
+        fix=Code("survey.save(path) writes one"),
+    )
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that a survey cannot have, by the rule for names of datasets."""
+    read_identity(name=name, unit=Unit("respondent"), adjacency="replace")
 
 
 def _between(question: SurveyQuestion) -> str:
     low, high = question.bounds or (0, 0)
     return f"{float(low):g} to {float(high):g}"
-
-
-_ASKED_STRATEGIES = ("auto", "one", "split")
-#: A question as it is asked: its title, and the declared question or two of a pair.
-_Group: TypeAlias = tuple[str, tuple[tuple[str, DeclaredQuestion], ...]]
-_RESERVED = frozenset({"survey", "invitation", "epsilon", "schema"})
 
 
 def survey(
@@ -490,7 +497,7 @@ def survey(
     >>> poll.strategy, [question.kind for question in poll.questions]
     ('one', ['choice', 'number'])
     """
-    read_identity(name=name, unit=Unit("respondent"), adjacency="replace")
+    _check_name(name)
     total = rational("epsilon", epsilon)
     Choice(_ASKED_STRATEGIES).read("strategy", strategy)
     by_name = questions if isinstance(questions, Mapping) else {"answer": questions}
@@ -501,16 +508,18 @@ def survey(
     if once is not None:
         return _repeated(name, groups, total, rational("once", once), strategy)
     if len(groups) == 1:
-        return Survey(name, _made(groups, total, Fraction(1)), total, "split")
+        return Survey(name, _with_randomizers(groups, total, Fraction(1)), total, "split")
     part = Fraction(1, len(groups))
     if strategy == "split":
-        return Survey(name, _made(groups, total * part, Fraction(1)), total, "split", "as declared")
-    single = _made(groups, total, part)
+        return Survey(
+            name, _with_randomizers(groups, total * part, Fraction(1)), total, "split", "as declared"
+        )
+    single = _with_randomizers(groups, total, part)
     if strategy == "one":
         return Survey(name, single, total, "one", "as declared")
     if any(question.randomizer.epsilon > total * part for question in single if question.why == DECLARED):
         return Survey(name, single, total, "one", "a declared randomizer needs more than its part of epsilon")
-    split = _made(groups, total * part, Fraction(1))
+    split = _with_randomizers(groups, total * part, Fraction(1))
     predicted = [[q.variance() / float(q.share) for q in made] for made in (single, split)]
     chosen = choose_strategy(*predicted)
     return Survey(name, single if chosen.name == "one" else split, total, chosen.name, chosen.why)
@@ -554,7 +563,7 @@ def _grouped(declared: Mapping[str, DeclaredQuestion], pairs: Sequence[tuple[str
     return list(groups.values())
 
 
-def _made(
+def _with_randomizers(
     groups: Sequence[_Group], epsilon: Fraction, share: Fraction, once: Fraction | None = None
 ) -> tuple[SurveyQuestion, ...]:
     return tuple(with_randomizer(title, members, epsilon, share, once) for title, members in groups)
@@ -574,7 +583,7 @@ def _repeated(name: str, groups: Sequence[_Group], total: Fraction, once: Fracti
         raise bad_parameter("once", "less than epsilon", float(once), fix=Set(epsilon=2, once=1))
     part = Fraction(1, len(groups))
     why = "a repeated survey asks every question each time, with a part of epsilon" if len(groups) > 1 else ""
-    survey_questions = _made(groups, total * part, Fraction(1), once * part)
+    survey_questions = _with_randomizers(groups, total * part, Fraction(1), once * part)
     if not all(isinstance(question.randomizer, Memo) for question in survey_questions):
         raise TacitError(
             "bad-parameter",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     _Matrix = npt.NDArray[np.int64]
 
-_CLASSES: Final = 10
+_SCHOOL_CLASSES: Final = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,7 +57,7 @@ class FriendshipAttack(Drawn, Reportable):
         The attacker's success against a noisy count of triangles, by the ladder that `Graph.triangles` uses.
     scaled_by_data
         The attacker's success against triangles with noise for the true local sensitivity, which is not
-        private: it can exceed the bound.
+        private: it can exceed the bound. It is measured on another network, ten pairs of friends.
     """
 
     people: int
@@ -137,7 +137,7 @@ def friendship(
     The attacker knows all other friendships. One friendship changes the number of edges by 1. It changes the
     number of triangles by the number of common friends, at most people - 2 (the global sensitivity). The
     largest number of common friends of any two people in the network (the local sensitivity) depends on the
-    friendships themselves, so noise of that size gives them away (WORKED EXAMPLES 14).
+    friendships themselves, so noise of that size gives them away.
 
     Parameters
     ----------
@@ -157,26 +157,22 @@ def friendship(
     >>> attack.edges[0].within_bound, attack.scaled_by_data[0].within_bound
     (True, False)
     """
-    exact, number = read_epsilons(epsilons), read_trials(trials)
+    costs, trials = read_epsilons(epsilons), read_trials(trials)
     n = Integer(20, 1000, instead=200).read("people", people)
     network = _network(n)
-    shared = network @ network
-    shared[network > 0] = -1
-    np.fill_diagonal(shared, -1)
-    source, two = np.unravel_index(int(np.argmax(shared)), shared.shape)
-    common = int(shared[source, two])
+    first, second, common = _strangers_with_most_common_friends(network)
     joined = network.copy()
-    joined[source, two] = joined[two, source] = 1
+    joined[first, second] = joined[second, first] = 1
     before, after = _counts(network), _counts(joined)
-    width, wider = _most_common_friends(network), _most_common_friends(joined)
+    width, wider = _local_sensitivity(network), _local_sensitivity(joined)
     edges, triangles, scaled = [], [], []
-    for epsilon in exact:
-        worlds = (noisy_counts(np.full(number, total), epsilon) for total in (after[0], before[0]))
-        edges.append(from_trials(epsilon, *(told >= after[0] for told in worlds)))
+    for epsilon in costs:
+        worlds = (noisy_counts(np.full(trials, total), epsilon) for total in (after[0], before[0]))
+        edges.append(from_trials(epsilon, *(answers >= after[0] for answers in worlds)))
         ladder = LadderNoise(epsilon, most=n - 2)
-        worlds = (ladder.release_many(pair, number) for pair in ((after[1], wider), (before[1], width)))
-        triangles.append(from_trials(epsilon, *(2 * told > before[1] + after[1] for told in worlds)))
-        scaled.append(_scaled_by_data(epsilon, number))
+        worlds = (ladder.release_many(pair, trials) for pair in ((after[1], wider), (before[1], width)))
+        triangles.append(from_trials(epsilon, *(2 * answers > before[1] + after[1] for answers in worlds)))
+        scaled.append(_scaled_by_data(epsilon, trials))
     return FriendshipAttack(
         people=n,
         before=before,
@@ -189,21 +185,36 @@ def friendship(
     )
 
 
-def _most_common_friends(network: _Matrix) -> int:
-    """Return the largest number of common friends of any two people: private, for a ladder only."""
+def _strangers_with_most_common_friends(network: _Matrix) -> tuple[int, int, int]:
+    """Return two people who are not friends and have the most common friends, and how many these are."""
+    shared = network @ network
+    shared[network > 0] = -1
+    np.fill_diagonal(shared, -1)
+    first, second = np.unravel_index(int(np.argmax(shared)), shared.shape)
+    return int(first), int(second), int(shared[first, second])
+
+
+def _local_sensitivity(network: _Matrix) -> int:
+    """Return how many triangles one friendship can add or remove: the most common friends of any two people.
+
+    It is private. Only a ladder may use it for noise.
+    """
     shared = network @ network
     np.fill_diagonal(shared, 0)
     return int(shared.max())
 
 
 def _scaled_by_data(epsilon: Fraction, trials: int) -> Success:
-    """Attack triangles of ten pairs of friends, with noise whose size is the true local sensitivity."""
+    """Attack triangles of ten pairs of friends, with noise whose size is the true local sensitivity.
+
+    In this network the local sensitivity is 0, and one more friendship makes it 1.
+    """
     pairs = np.kron(np.eye(10, dtype=np.int64), np.array([[0, 1], [1, 0]]))
     joined = pairs.copy()
     joined[1, 2] = joined[2, 1] = 1  # two pairs become a chain of four
     worlds = []
     for network in (joined, pairs):
-        size = _most_common_friends(network)
+        size = _local_sensitivity(network)
         draws = noise.discrete_laplace(size / epsilon, size=trials) if size else np.zeros(trials)
         worlds.append(_counts(network)[1] + draws != 0)
     return from_trials(epsilon, *worlds)
@@ -211,10 +222,10 @@ def _scaled_by_data(epsilon: Fraction, trials: int) -> Success:
 
 def _network(n: int) -> _Matrix:
     """Generate friendships: three of ten pairs in the same class, and one of a hundred other pairs."""
-    of = np.arange(n) * _CLASSES // n
+    school_class = np.arange(n) * _SCHOOL_CLASSES // n
     pair = np.triu_indices(n, 1)
     level = hashed_uniform(np.arange(pair[0].size), stream=100)
-    friends = level < np.where(of[pair[0]] == of[pair[1]], 0.3, 0.01)
+    friends = level < np.where(school_class[pair[0]] == school_class[pair[1]], 0.3, 0.01)
     network = np.zeros((n, n), dtype=np.int64)
     network[pair] = friends
     return network + network.T

@@ -8,10 +8,10 @@ import time
 from fractions import Fraction
 
 import pytest
-from unit.service.runner.test_recovery import RealRunner
 
 from tacit.core import Release
 from tacit.service import ListedSource
+from unit.service.runner.test_outcomes import RealRunner
 from unit.service.runner.test_streams import SERIES, STREAM, allot, day, entries, write_day
 
 DAYS = 12

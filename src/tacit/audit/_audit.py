@@ -85,7 +85,7 @@ class AuditResult(Drawn):
 
     def at(self, confidence: float) -> AuditResult:
         """Read the same counts at another confidence."""
-        return replace(self, confidence=probability("confidence", confidence))
+        return replace(self, confidence=read_probability("confidence", confidence))
 
     @property
     def samples(self) -> int:
@@ -201,7 +201,7 @@ def curve_points(promised: float) -> tuple[float, ...]:
     return tuple(top * part for part in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0))
 
 
-def probability(name: str, value: Number) -> float:
+def read_probability(name: str, value: Number) -> float:
     """Read a probability that is greater than 0 and less than 1."""
     usual = 0.999 if name == "confidence" else 1e-6
     return float(RealNumber(above=0, below=1, instead=usual).read(name, value))
@@ -276,8 +276,8 @@ def audit(
         a, b = _worst_pair(target)
     samples_drawn, runs = _read_samples(samples), count("repeat", repeat, zero=False)
     if delta != 0:
-        probability("delta", delta)
-    probability("confidence", confidence)
+        read_probability("delta", delta)
+    read_probability("confidence", confidence)
     if claimed is None:
         claimed = getattr(target, "cost", None)
     if claimed is not None and runs > 1:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tacit import noise
-from tacit.audit._audit import claimed_epsilon, probability
+from tacit.audit._audit import claimed_epsilon, read_probability
 from tacit.audit._outputs import clopper_pearson
 from tacit.core import Unit, needs
 from tacit.errors import TacitError, bad_parameter
@@ -34,10 +34,14 @@ if TYPE_CHECKING:
 
 
 #: Shares of the canaries that an audit guesses, half of them as in and half as out, fixed in advance.
-_SHARES = (0.02, 0.1, 0.3, 1.0)
-_VERDICT = 0.9999
+_GUESSED_SHARES = (0.02, 0.1, 0.3, 1.0)
+_VERDICT_CONFIDENCE = 0.9999
 _NEGLIGIBLE = 1e-12  # a delta below every probability that the verdict compares
-_POINTS = 129  # of a claimed curve
+_CURVE_POINTS = 129  # of a claimed curve
+_MAX_MU = 64.0  # the largest parameter of a Gaussian curve that an audit tries
+_GRADIENT_LENGTH = 10.0  # of a canary before the clip, so that missing clips show
+_CANARY_EPSILON = 10**6  # the budget of canaries, which are nobody's data
+_FALSE_ALARMS = (0.001, 0.01, 0.1)  # shares at which a membership report says how many members are found
 #: How likely an event is under one dataset at least, given its probability under the neighbour.
 LeastChance: TypeAlias = Callable[[float], float]
 
@@ -52,6 +56,13 @@ def draw_canaries(canaries: int) -> NDArray[np.bool_]:
     """
     size = count("canaries", canaries, zero=False)
     return np.asarray(noise.bernoulli(0.5, size)).astype(bool)
+
+
+class _Tally(NamedTuple):
+    """How many coins were guessed, and how many of these guesses are right."""
+
+    guessed: int
+    right: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,7 @@ class OneRunAudit:
     """
 
     canaries: int
-    guesses: tuple[tuple[int, int], ...]
+    guesses: tuple[_Tally, ...]
     delta: float
     confidence: float
     claimed: Cost | None = None
@@ -83,7 +94,7 @@ class OneRunAudit:
     def mu_lower(self) -> float:
         """The proven lower bound on the parameter of the Gaussian curve (mu = 1 / noise multiplier)."""
         error = (1 - self.confidence) / len(self.guesses)
-        return max(self._largest(made, right, error) for made, right in self.guesses)
+        return max(_largest_refuted_mu(self.canaries, tally, error) for tally in self.guesses)
 
     @property
     def epsilon_lower(self) -> float:
@@ -98,28 +109,16 @@ class OneRunAudit:
         """Whether the claimed cost survives the audit (confidence 99.99 %); None without a claim."""
         if self.claimed is None:
             return None
-        least_chance, error = _least_chance(self.claimed), (1 - _VERDICT) / len(self.guesses)
-        return not any(
-            _too_many(least_chance, self.canaries, made, right, error) for made, right in self.guesses
-        )
-
-    def _largest(self, guesses: int, right: int, error: float) -> float:
-        """Return the largest mu under which so many right guesses are too many, by halving."""
-        low, high = 0.0, 64.0
-        for _ in range(30):
-            middle = (low + high) / 2
-            refused = _too_many(_gaussian_chance(middle), self.canaries, guesses, right, error)
-            low, high = (middle, high) if refused else (low, middle)
-        return low
+        least_chance, error = _least_chance(self.claimed), (1 - _VERDICT_CONFIDENCE) / len(self.guesses)
+        return not any(_too_many(least_chance, self.canaries, *tally, error) for tally in self.guesses)
 
     def __str__(self) -> str:
-        guesses, right = max(
-            self.guesses, key=lambda pair: self._largest(pair[0], pair[1], 1 - self.confidence)
-        )
+        error = 1 - self.confidence
+        best = max(self.guesses, key=lambda tally: _largest_refuted_mu(self.canaries, tally, error))
         lines = [
             f"one-run audit with {self.canaries:,} canaries, confidence {100 * self.confidence:g} %",
             f"epsilon is at least {self.epsilon_lower:.3g} at delta {self.delta:g}",
-            f"best guesses: {right:,} of {guesses:,} coins right",
+            f"best guesses: {best.right:,} of {best.guessed:,} coins right",
         ]
         if self.claimed is not None:
             promised = claimed_epsilon(self.claimed, self.delta)
@@ -185,33 +184,53 @@ def one_run(
     if guesses is not None:
         why = f"the number of canaries is {total:,}"
         guesses = Integer(2, total, why, instead=total).read("guesses", guesses)
-    shares = _SHARES if guesses is None else (guesses / total,)
+    shares = _GUESSED_SHARES if guesses is None else (guesses / total,)
     order = np.argsort(np.nan_to_num(values), kind="stable")
     tallies = []
     for each in sorted({max(1, round(share * total / 2)) for share in shares}):
         side = min(each, total // 2)
         right = int(coins[order[total - side :]].sum()) + int((~coins[order[:side]]).sum())
-        tallies.append((2 * side, right))
+        tallies.append(_Tally(2 * side, right))
     return OneRunAudit(
-        total, tuple(tallies), probability("delta", delta), probability("confidence", confidence), claimed
+        total,
+        tuple(tallies),
+        read_probability("delta", delta),
+        read_probability("confidence", confidence),
+        claimed,
     )
 
 
-def _too_many(chance: LeastChance, canaries: int, guesses: int, right: int, error: float) -> bool:
+def _largest_refuted_mu(canaries: int, tally: _Tally, error: float) -> float:
+    """Return the largest mu for whose Gaussian curve the right guesses are too many, by halving."""
+    low, high = 0.0, _MAX_MU
+    for _ in range(30):
+        middle = (low + high) / 2
+        refuted = _too_many(_gaussian_chance(middle), canaries, *tally, error)
+        low, high = (middle, high) if refuted else (low, middle)
+    return low
+
+
+def _too_many(chance: LeastChance, canaries: int, guessed: int, right: int, error: float) -> bool:
     """Return whether a private run guesses so many coins right with probability below ``error``.
 
-    Mahloujifar, Melis and Chaudhuri 2024, algorithm 3, for fair coins. Going down from ``right``, r is the
-    probability of at least so many right guesses of which one is a given one, h that of the same with the
-    given guess wrong; privacy bounds h from below by r.
+    Mahloujifar, Melis and Chaudhuri 2024, algorithm 3, for fair coins. Suppose that the probability is
+    ``error``, and take one canary at random. r is the probability that at least i guesses are right and that
+    the guess of this canary is one of them; h is the probability that at least i are right and the guess of
+    this canary is wrong. The loop lowers i from ``right`` to 0. If the coin of this canary falls the other
+    way, its right guess becomes wrong and one guess fewer is right, so privacy bounds the next h from below
+    by ``chance(r)``. Where exactly i guesses are right, the guess of this canary is right or wrong in the
+    ratio of i to ``guessed - i``, so r grows in this ratio to h. The canary is guessed at all with
+    probability ``guessed / canaries``, so r + h cannot exceed that. Once it does, the supposition was false:
+    so many right guesses are too many.
     """
-    r, h = error * right / canaries, error * (guesses - right) / canaries
+    r, h = error * right / canaries, error * (guessed - right) / canaries
     for i in range(right - 1, -1, -1):
-        larger = max(h, chance(min(r, 1.0)))
-        r += i / (guesses - i) * (larger - h)
-        h = larger
-        if r + h > guesses / canaries:
+        next_h = max(h, chance(min(r, 1.0)))
+        r += i / (guessed - i) * (next_h - h)
+        h = next_h
+        if r + h > guessed / canaries:
             return True
-    return r + h > guesses / canaries
+    return r + h > guessed / canaries
 
 
 def _gaussian_chance(mu: float) -> LeastChance:
@@ -224,7 +243,7 @@ def _least_chance(cost: Cost) -> LeastChance:
     """Return the trade-off curve of a cost, from points of its privacy curve."""
     leak = float(cost.spend.delta) + _NEGLIGIBLE  # below the delta of a stated cost no epsilon holds
     promised = 60.0 if leak >= 1 else min(60.0, cost.epsilon(delta=leak) + 1e-3)
-    points = np.linspace(0.0, promised, _POINTS)
+    points = np.linspace(0.0, promised, _CURVE_POINTS)
     deltas = np.array([min(1.0, cost.delta(epsilon=float(point))) for point in points])
     grown, shrunk = np.exp(points), np.exp(-points)
 
@@ -234,10 +253,6 @@ def _least_chance(cost: Cost) -> LeastChance:
         return max(0.0, float(straight.max()), float(other.max()))
 
     return least
-
-
-_LENGTH = 10.0  # of a canary's gradient before the clip, so that missing clips show
-_BUDGET = 10**6  # canaries are nobody's data
 
 
 def audit_training(
@@ -281,14 +296,14 @@ def audit_training(
 
     total = count("canaries", canaries, zero=False)
     coins = draw_canaries(total)
-    features = _LENGTH * np.eye(total, dtype=np.float32)[coins]
+    features = _GRADIENT_LENGTH * np.eye(total, dtype=np.float32)[coins]
     data = examples(
         features,
         np.zeros(len(features), dtype=np.float32),
         unit=Unit.row(),
         size=total,
         name="canaries",
-        budget=Budget(epsilon=_BUDGET, delta=0.5),
+        budget=Budget(epsilon=_CANARY_EPSILON, delta=0.5),
     )
     model = torch.nn.Linear(total, 1, bias=False)
     torch.nn.init.zeros_(model.weight)
@@ -306,9 +321,6 @@ def _own_output(output: Any, target: Any) -> Any:
     """Take the output itself as the loss: the gradient is the example, whatever the weights are."""
     del target
     return output.squeeze(-1)
-
-
-_FALSE_ALARMS = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -321,6 +321,6 @@ def _with_sampling(table: AnswerTable, name: str, rows: str, group: int) -> Esti
     )
     sentence = (
         f"The correlation is {r:.3g} ({percent_words(level)} confidence interval {ends[0]:.3g} to "
-        f"{ends[1]:.3g}, for privacy noise and chance in who was included)."
+        f"{ends[1]:.3g}, {COVERED})."
     )
     return Estimate(r, *ends, level, NOISE_AND_SAMPLING, method, None, sentence)

@@ -7,14 +7,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tacit.core import AnswerTable, Cells, shown_cell
-from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, numbers
+from tacit.show import GREY, Chart, ChartAxis, ChartSeries, Figure, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.core import JSON, Value
     from tacit.inference._regression_table import RegressionTable
-    from tacit.inference._survival import SurvivalCurves
     from tacit.mechanisms import LinearNoise
 
 
@@ -124,9 +123,6 @@ def estimate_table(
     return AnswerTable(keys, columns, float(level), notes, covers=covers)
 
 
-_COVERS = "for privacy noise and chance in who was included"
-
-
 def coefficients_figure(table: RegressionTable) -> Figure:
     """Return each coefficient in its own units with its interval; those that the noise hides have none."""
     ends = ((getattr(one, end) for one in table.coefficients.values()) for end in ("value", "low", "high"))
@@ -140,28 +136,6 @@ def coefficients_figure(table: RegressionTable) -> Figure:
         ChartAxis(units),
         sideways=True,
     )
-    words = [f"{percent_words(table.model.level)} intervals {_COVERS}"]
+    words = [f"{percent_words(table.model.level)} intervals {COVERED}"]
     words += [f"hidden by the noise: {hidden}"] if hidden else []
     return Figure("coefficients", (chart,), tuple(words))
-
-
-def curves_figure(curves: SurvivalCurves) -> Figure:
-    """Return the curves as steps with their bands, as far as the noise leaves enough at risk."""
-    series = []
-    for number, (group, curve) in enumerate(list(curves.curves.items())[:MOST_SERIES]):
-        visible = [one for one in curve if one.value is not None]
-        times = [
-            *curves.cuts[: len(visible) + 1],
-            curves.cuts[len(visible)],
-        ]  # the last value is reached, not kept
-        ends = ((1.0, *(getattr(one, end) for one in visible)) for end in ("value", "low", "high"))
-        series.append(
-            ChartSeries.of("steps", times, ends, label=str(group) if curves.by else "", colour=number)
-        )
-    x = ChartAxis(curves.time, ends=(float(curves.cuts[0]), float(curves.cuts[-1])))
-    chart = Chart(
-        tuple(series), x, ChartAxis("share without the event", ends=(0.0, 1.02)), legend=curves.by or ""
-    )
-    return Figure(
-        "share without the event", (chart,), (f"{percent_words(curves.level)} intervals {_COVERS}",)
-    )

@@ -24,7 +24,7 @@ import numpy as np
 from tacit.algebra import MomentProducts, PartProducts
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose, Set
-from tacit.inference._estimate import NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
+from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
 from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
 from tacit.parameters import Choice
 
@@ -379,7 +379,7 @@ class LinearFit:
         word, size, ends = ("higher", value, (low, high)) if value >= 0 else ("lower", -value, (-high, -low))
         return (
             f"{outcome} was {size:.3g} {word} {step}{equal} ({percent_words(self.level)} confidence interval "
-            f"{ends[0]:.3g} to {ends[1]:.3g}, for privacy noise and chance in who was included)."
+            f"{ends[0]:.3g} to {ends[1]:.3g}, {COVERED})."
         ).replace(", (", " (")
 
     @property
@@ -416,7 +416,7 @@ class LinearFit:
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
         sentence = (
             f"The mean of {outcome.name} at {where} is {value:.4g} ({percent_words(self.level)} confidence "
-            f"interval {low:.4g} to {high:.4g}, for privacy noise and chance in who was included)."
+            f"interval {low:.4g} to {high:.4g}, {COVERED})."
         )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
 
@@ -501,7 +501,7 @@ class LinearFit:
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, sentence)
         sentence = (
             f"The correlation of {first} and {second} is {value:.3g} ({percent_words(self.level)} confidence "
-            f"interval {low:.3g} to {high:.3g}, for privacy noise and chance in who was included)."
+            f"interval {low:.3g} to {high:.3g}, {COVERED})."
         )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, sentence)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.inference._estimate import NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
+from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
 from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
 
 if TYPE_CHECKING:
@@ -221,8 +221,7 @@ class LogisticFit:
         ratio, low, high = (math.exp(end) for end in (b, b - half, b + half))
         return (
             f"The odds of {self.outcome} were {ratio:.3g} times as high {meaning} "
-            f"({percent_words(self.level)} confidence interval {low:.3g} to {high:.3g}, for privacy noise "
-            "and chance in who was included)."
+            f"({percent_words(self.level)} confidence interval {low:.3g} to {high:.3g}, {COVERED})."
         )
 
     def _refusal(self) -> str:

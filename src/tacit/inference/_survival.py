@@ -22,6 +22,7 @@ from tacit.core import Content, Draft, Forecast, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Say, Set
 from tacit.inference._estimate import (
+    COVERED,
     NOISE_AND_SAMPLING,
     Estimate,
     check_read,
@@ -33,6 +34,7 @@ from tacit.inference._measured_rows import check_one_row, count_noise, noise_of,
 from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
 from tacit.parameters import Listed, Omitted, RealNumber
 from tacit.report import Report, ReportTable
+from tacit.show import MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure
 from tacit.tables import read_axes, read_rows, rows_document
 
 if TYPE_CHECKING:
@@ -44,16 +46,25 @@ if TYPE_CHECKING:
     from tacit.algebra import Node, Relation
     from tacit.core import JSON, AnswerTable, Value
     from tacit.exact import Number
-    from tacit.show import Figure
     from tacit.tables import Axis, Rows, TableDataset
 
     _Array = NDArray[np.float64]
 
 
-_SEEN = 3.0  # a bin is read while those at risk are this many standard deviations of their noise
+_CLEAR_DEVIATIONS = 3.0  # standard deviations of its noise that a number of rows must exceed
 _FALLEN = 2.0  # half-widths that -log S must have before the log-log scale serves
-_LEFT = 5.0  # rows that must be at risk; for a curve, as many must be left after the events of the bin
-_START = 5.0  # and a curve only where it starts with so many
+_MIN_ROWS = 5.0  # rows that must be at risk; for a curve, as many must be left after the events of the bin
+_START_DEVIATIONS = 5.0  # standard deviations of its noise that the number of rows at the start must exceed
+_CURVE = "Kaplan-Meier on binned times, noise and Greenwood's variance"
+_TEST = "log-rank test on binned times, with noise"
+_SHIFTED = 0.15  # a part of the interval by which the time of censoring inside bins may move a value unsaid
+_MAX_BINS = 200
+_CUTS = Listed(
+    "cuts of the time", "[0, 13, 26, 39, 52]", least=2, most=_MAX_BINS + 1, rising=True,
+    each=RealNumber(zero=True, negative=True),
+)  # fmt: skip
+#: The key of a group: its name, a number or a boolean.
+SurvivalGroupKey: TypeAlias = "str | float | bool | np.generic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ class LogRank:
 
 def rows_at_start(bins: int, noise: LinearNoise) -> float:
     """Return how many rows a group needs at the start."""
-    return float(_START * np.sqrt(2.0) * noise.scale * np.sqrt(2 * bins + 1))
+    return float(_START_DEVIATIONS * np.sqrt(2.0) * noise.scale * np.sqrt(2 * bins + 1))
 
 
 def _at_risk(cells: _Array) -> tuple[_Array, _Array, _Array]:
@@ -94,27 +105,27 @@ def _at_risk(cells: _Array) -> tuple[_Array, _Array, _Array]:
     return cells[:, 0:-1:2], cells @ weights.T, weights
 
 
-def _seen(risk: _Array, weights: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
-    """Say which bins are read: up to the first in which the noise hides those at risk, or few are.
+def _bins_read(risk: _Array, weights: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
+    """Return which bins are read: up to the first in which the noise hides those at risk, or few are.
 
     It looks at who is at risk when the bin begins, never at the events in it: a rule that looked at them
     would choose bins by their outcome.
     """
     spread = np.sqrt(2.0) * noise.scale * np.sqrt((weights**2).sum(axis=1))
-    clear = risk > np.maximum(_SEEN * spread, _LEFT)
+    clear = risk > np.maximum(_CLEAR_DEVIATIONS * spread, _MIN_ROWS)
     clear &= (risk[:, 0] > rows_at_start(len(weights), noise))[:, None]
     return np.asarray(np.logical_and.accumulate(clear, axis=1))
 
 
-def _left(risk: _Array, weights: _Array, events: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
-    """Say after which bins a curve is shown: up to the first after which the noise hides those left.
+def _bins_shown(risk: _Array, weights: _Array, events: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
+    """Return after which bins a curve is shown: up to the first after which the noise hides those left.
 
     Where nearly all have had the event, log S is not smooth in the counts, and a share near 0 would be shown
     only where the noise happens to leave somebody.
     """
     remaining = risk - np.maximum(events, 0.0)
     spread = np.sqrt(2.0) * noise.scale * np.sqrt((weights**2).sum(axis=1))
-    clear = _seen(risk, weights, noise) & (remaining > np.maximum(_SEEN * spread, _LEFT))
+    clear = _bins_read(risk, weights, noise) & (remaining > np.maximum(_CLEAR_DEVIATIONS * spread, _MIN_ROWS))
     return np.asarray(np.logical_and.accumulate(clear, axis=1))
 
 
@@ -133,7 +144,7 @@ def curve_sets(cells: _Array, noise: LinearNoise, failing: float) -> CurveSets:
         How often the interval at one time may miss.
     """
     events, risk, weights = _at_risk(cells)
-    visible = _left(risk, weights, events, noise)
+    visible = _bins_shown(risk, weights, events, noise)
     r, d = np.where(visible, risk, 1.0), np.where(visible, events, 0.0)
     logs = np.cumsum(np.log1p(-d / r), axis=1)
     greenwood = np.maximum(np.cumsum(d / (r * (r - d)), axis=1), 0.0)
@@ -183,7 +194,7 @@ def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
         The noise on each cell.
     """
     (d1, r1, weights), (d0, r0, _) = _at_risk(first), _at_risk(second)
-    visible = _seen(r1, weights, noise) & _seen(r0, weights, noise)
+    visible = _bins_read(r1, weights, noise) & _bins_read(r0, weights, noise)
     r1, r0 = np.where(visible, r1, 1.0), np.where(visible, r0, 1.0)
     d1, d0 = np.where(visible, d1, 0.0), np.where(visible, d0, 0.0)
     r, d = r1 + r0, d1 + d0
@@ -201,14 +212,6 @@ def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
     laplace = (g[:, :, None] * np.array(noise.laplace)).reshape(len(g), -1)
     normal = np.sqrt(variance + noise.normal**2 * (g**2).sum(axis=1))
     return LogRank(u, linear_tail(u, laplace, normal), visible[:, 0])
-
-
-#: A group as its key: its name, a number or a boolean.
-GroupGiven: TypeAlias = "str | float | bool | np.generic"
-
-_CURVE = "Kaplan-Meier on binned times, noise and Greenwood's variance"
-_TEST = "log-rank test on binned times, with noise"
-_SHIFTED = 0.15  # a part of the interval by which the time of censoring inside bins may move a value unsaid
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -251,8 +254,15 @@ class SurvivalCurves(Content):
         lines = np.array(self.integers, dtype=np.float64).reshape(len(self.groups), -1)
         return np.asarray(lines[self.groups.index(group)][None])
 
-    def _named(self, group: GroupGiven) -> str:
-        """Return the name of a group; numbers and booleans also name the group that is written like them."""
+    def _read_group(self, group: SurvivalGroupKey | None) -> str:
+        """Return the name of a group; numbers and booleans also name the group that is written like them.
+
+        Without a key, it is the only group.
+        """
+        if group is None and len(self.groups) > 1:
+            raise bad_parameter("group", "given", None, fix=Choose(self.groups))
+        if group is None:
+            return self.groups[0]
         plain: Any = group.item() if isinstance(group, np.generic) else group
         if plain in self.groups:
             return str(plain)
@@ -293,7 +303,7 @@ class SurvivalCurves(Content):
             sentence = (
                 f"At {self.time} {end:g}, {100 * value:.3g} %{where} had not had the event {self.event} "
                 f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, "
-                "for privacy noise and chance in who was included)."
+                f"{COVERED})."
             )
             method = _CURVE
             if abs(float(sets.shift[0, j])) > _SHIFTED * (high - low):
@@ -304,25 +314,20 @@ class SurvivalCurves(Content):
             points.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, sentence))
         return points
 
-    def at(self, time: float, group: GroupGiven | None = None) -> Estimate:
+    def at(self, time: float, group: SurvivalGroupKey | None = None) -> Estimate:
         """Return the share without the event at one of the cuts, in one of the groups."""
         if time not in self.cuts[1:]:
             cuts = tuple(f"{cut:g}" for cut in self.cuts[1:])
             raise bad_parameter("time", "one of the cuts", time, fix=Choose(cuts, given=f"{time:g}"))
-        return self.curves[self._group(group)][self.cuts.index(time) - 1]
+        return self.curves[self._read_group(group)][self.cuts.index(time) - 1]
 
-    def _group(self, group: GroupGiven | None) -> str:
-        if group is None and len(self.groups) > 1:
-            raise bad_parameter("group", "given", None, fix=Choose(self.groups))
-        return self.groups[0] if group is None else self._named(group)
-
-    def median(self, group: GroupGiven | None = None) -> Estimate:
+    def median(self, group: SurvivalGroupKey | None = None) -> Estimate:
         """Return the time by which half have had the event, as the cut at which the curve falls to a half.
 
         The curve falls to a half somewhere in a bin. The interval holds all bins in which it may do so, from
         the first cut to the last one; without an upper end, the curve may stay above a half.
         """
-        name = self._group(group)
+        name = self._read_group(group)
         curve = [one for one in self.curves[name] if one.value is not None]
 
         def first(end: str) -> float | None:
@@ -340,12 +345,13 @@ class SurvivalCurves(Content):
             )
             sentence = (
                 f"Half{where} had the event {self.event} by {self.time} {value:g} "
-                f"({percent_words(self.level)} confidence interval {ends}, for privacy noise and chance in "
-                "who was included)."
+                f"({percent_words(self.level)} confidence interval {ends}, {COVERED})."
             )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, sentence)
 
-    def logrank(self, first: GroupGiven | None = None, second: GroupGiven | None = None) -> Estimate:
+    def logrank(
+        self, first: SurvivalGroupKey | None = None, second: SurvivalGroupKey | None = None
+    ) -> Estimate:
         """Test whether two groups have the event equally fast.
 
         The value is the number of events in the first group beyond what is expected if both are alike.
@@ -357,7 +363,9 @@ class SurvivalCurves(Content):
         """
         if first is None and second is None and len(self.groups) == 2:
             first, second = self.groups
-        pair = None if first is None or second is None else (self._named(first), self._named(second))
+        pair = (
+            None if first is None or second is None else (self._read_group(first), self._read_group(second))
+        )
         if pair is None or pair[0] == pair[1]:
             raise TacitError(
                 "bad-parameter",
@@ -383,7 +391,7 @@ class SurvivalCurves(Content):
         more = "more" if u >= 0 else "fewer"
         sentence = (
             f"Those with {self.by} {first} had {abs(u):.3g} {more} events than if they were like those with "
-            f"{self.by} {second} ({p_words(p)}, for privacy noise and chance in who was included)."
+            f"{self.by} {second} ({p_words(p)}, {COVERED})."
         )
         return Estimate(u, None, None, self.level, NOISE_AND_SAMPLING, _TEST, p, sentence)
 
@@ -430,10 +438,8 @@ class SurvivalCurves(Content):
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the curves as steps with their bands."""
-        from tacit.inference._estimate import curves_figure
-
         del what
-        return (curves_figure(self),)
+        return (_curves_figure(self),)
 
     def to_json(self) -> JSON:
         """Return the noisy counts and the public facts."""
@@ -460,6 +466,26 @@ class SurvivalCurves(Content):
         return curves
 
 
+def _curves_figure(curves: SurvivalCurves) -> Figure:
+    """Return the curves as steps with their bands, as far as the noise leaves enough at risk."""
+    series = []
+    for number, (group, curve) in enumerate(list(curves.curves.items())[:MOST_SERIES]):
+        visible = [one for one in curve if one.value is not None]
+        # the last value is reached, not kept
+        times = [*curves.cuts[: len(visible) + 1], curves.cuts[len(visible)]]
+        ends = ((1.0, *(getattr(one, end) for one in visible)) for end in ("value", "low", "high"))
+        series.append(
+            ChartSeries.of("steps", times, ends, label=str(group) if curves.by else "", colour=number)
+        )
+    x = ChartAxis(curves.time, ends=(float(curves.cuts[0]), float(curves.cuts[-1])))
+    chart = Chart(
+        tuple(series), x, ChartAxis("share without the event", ends=(0.0, 1.02)), legend=curves.by or ""
+    )
+    return Figure(
+        "share without the event", (chart,), (f"{percent_words(curves.level)} intervals {COVERED}",)
+    )
+
+
 def _number(name: str) -> float | None:
     """Return the number that a group's name writes, if it writes one."""
     try:
@@ -472,13 +498,6 @@ def _cell(estimate: Estimate) -> str:
     if estimate.value is None:
         return "hidden by the noise"
     return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
-
-
-_MOST_BINS = 200
-_CUTS = Listed(
-    "cuts of the time", "[0, 13, 26, 39, 52]", least=2, most=_MOST_BINS + 1, rising=True,
-    each=RealNumber(zero=True, negative=True),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,11 +597,11 @@ def survival_design(
     arguments = {
         "time": time, "event": event, "bins": cuts, "by": by, "keys": None if keys is None else list(keys),
     }  # fmt: skip
-    cell = _cell_condition(rows.relation, time, event, tuple(cuts))
+    cell = _cell_number(rows.relation, time, event, tuple(cuts))
     return SurvivalDesign(rows, time, event, tuple(cuts), cell, group, arguments)
 
 
-def _cell_condition(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) -> Node:
+def _cell_number(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) -> Node:
     """Write the number of a row's cell: in bin j 2j for an event, 2j + 1 for censored; then the rest."""
     facts = scope(relation)
     value = resolve(Column(time), facts, "number")

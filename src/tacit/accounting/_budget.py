@@ -1,4 +1,4 @@
-"""The budget in accounting, what may be learned in total; and `Spend`, what one charge takes. Both exact."""
+"""`Budget`, what may be learned in total, and `Spend`, what one charge takes from it: exact numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tacit.accounting._zcdp import pure_divergence, pure_rho
 from tacit.accounting.numeric import on_grid
 from tacit.exact import rational
 from tacit.fixes import Either, Set
-from tacit.parameters import Listed, Probability, RealNumber, exactly_one
+from tacit.parameters import Delta, Listed, Probability, RealNumber, exactly_one
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -139,7 +139,7 @@ class Spend:
         curve: Iterable[tuple[Number, Number | None]] = (),
     ) -> None:
         exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
-        mass = rational("delta", delta, zero=True)
+        mass = rational("delta", delta, zero=True)  # first, as in `read_delta`
         Probability(instead=1e-6).read("delta", delta)
         upper = None if rho is None else on_grid(rational("rho", rho, zero=True))
         if exact is not None:
@@ -215,8 +215,8 @@ class Spend:
 
 def read_delta(delta: Number) -> Fraction:
     """Read a delta in [0, 1)."""
-    exact = rational("delta", delta, zero=True)
-    RealNumber(least=0, below=1, instead=1e-6, why="a delta of 1 guarantees nothing").read("delta", delta)
+    exact = rational("delta", delta, zero=True)  # first: "x" is not a number, rather than out of range
+    Delta().read("delta", delta)
     return exact
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.show._figures import Chart, ChartAxis, ChartSeries, Figure, Matrix, Panel, RegionMap, shortened
 from tacit.show._safe_text import visible
-from tacit.show._scales import PALETTE, colour
+from tacit.show._scales import PALETTE, are_between, colour
 
 try:
     from matplotlib.figure import Figure as Canvas
@@ -139,6 +139,11 @@ def _draw_chart(axes: Axes, chart: Chart) -> None:
         _draw_series(axes, series, sideways=chart.sideways)
     across, up = (axes.xaxis, axes.yaxis) if not chart.sideways else (axes.yaxis, axes.xaxis)
     _name(across, chart.x)
+    plain = chart.x.kind == "numbers" and not (chart.x.ticks or chart.x.names)
+    if plain and are_between(x for one in chart.series for x in one.x):
+        from matplotlib.ticker import MaxNLocator
+
+        across.set_major_locator(MaxNLocator("auto", integer=True))
     _name(up, chart.y)
     (axes.set_xlabel if not chart.sideways else axes.set_ylabel)(_plain(visible(chart.x.name)))
     (axes.set_ylabel if not chart.sideways else axes.set_xlabel)(_plain(visible(chart.y.name)))
@@ -183,10 +188,17 @@ def _name(side: Any, axis: ChartAxis) -> None:
     ticks = axis.ticks or tuple(enumerate(axis.names))
     if ticks:
         words = [_plain(shortened(visible(word))) for _, word in ticks]
-        slanted = side.axis_name == "x" and (len(words) > 4 or max(map(len, words)) > 12) and not axis.ticks
+        many = len(words) > 4 or max(map(len, words)) > 12
+        slanted = side.axis_name == "x" and (_are_wide(side, words) if axis.ticks else many)
         turned: dict[str, Any] = {"rotation": 45, "ha": "right"} if slanted else {}
         side.set_ticks([at for at, _ in ticks], words, **turned)
         side.set_tick_params(which="minor", length=0)
+
+
+def _are_wide(side: Any, words: list[str]) -> bool:
+    """Whether words with a space between them are about as wide as their axis."""
+    letters = side.axes.get_position().width * side.axes.figure.get_figwidth() * 72 / (0.55 * 10)
+    return bool(sum(len(word) + 2 for word in words) > letters)
 
 
 def _label_powers(side: Any) -> None:

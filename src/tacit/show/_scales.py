@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tacit.show._figures import ChartAxis
 
@@ -132,6 +132,17 @@ def days_scale(days: Sequence[float], start: float, end: float) -> Scale1D:
         year = when.year
         marks.setdefault(when.strftime(form), at)
     return Scale1D(low, high, start, end, tuple((at, words) for words, at in marks.items()))
+
+
+def are_between(xs: Iterable[float]) -> bool:
+    """Whether all places lie halfway between whole numbers: the edges of steps around them.
+
+    Examples
+    --------
+    >>> are_between([-0.5, 0.5, 1.5]), are_between([0, 1])
+    (True, False)
+    """
+    return all((float(x) - 0.5).is_integer() for x in xs)
 
 
 def day_words(at: float) -> str:

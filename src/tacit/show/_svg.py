@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.show._figures import Chart, ChartSeries, Figure, Matrix, RegionMap, block_means, shortened
 from tacit.show._safe_text import visible
-from tacit.show._scales import Scale1D, colour, scale_of, shown
+from tacit.show._scales import Scale1D, are_between, colour, scale_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -335,7 +335,7 @@ def _across(chart: Chart, xs: list[float]) -> Scale1D:
     room = 0.5 if "bars" in marks else 0.03 * (max(xs) - min(xs)) if marks & {"points", "joined"} else 0.0
     room = room if min(xs) + room < max(xs) + room else 0.5
     low, high = min(xs) - room, max(xs) + room
-    ticks = scale_of(chart.x, xs, 0, 1).ticks
+    ticks = scale_of(chart.x, [math.ceil(x) for x in xs] if are_between(xs) else xs, 0, 1).ticks
     return Scale1D(low, high, _LEFT + 4, WIDTH - _RIGHT, tuple(one for one in ticks if low <= one[0] <= high))
 
 

@@ -348,3 +348,21 @@ def test_a_preview_of_many_points_keeps_the_largest_and_of_many_days_the_last():
 
 def test_the_picture_of_a_figure_carries_its_words_for_whoever_cannot_see_it():
     assert intervals().picture().get_label() == intervals().alt
+
+
+def test_steps_around_whole_numbers_have_whole_ticks():
+    degrees = ChartSeries("steps", [i - 0.5 for i in range(13)], [1.0] * 12)
+    figure = Figure("degrees", (Chart((degrees,), ChartAxis("degree"), ChartAxis("n")),))
+    words = [part.text for part in drawn(figure).iter(SVG + "text")]
+    assert "2.5" not in words
+    assert {"0", "3", "6"} <= set(words)
+    [axes] = figure.picture().axes
+    assert all(float(at).is_integer() for at in axes.get_xticks())
+
+
+def test_wide_words_below_narrow_panels_stand_slanted():
+    ticks = tuple((float(i), f"{10 * i} to {10 * i + 10}") for i in range(8))
+    steps = ChartSeries("steps", [i - 0.5 for i in range(9)], [1.0] * 8)
+    panels = (Chart((steps,), ChartAxis(ticks=ticks), title="age"),) * 2
+    narrow = Figure("shapes", panels, across=2).picture()
+    assert {label.get_rotation() for label in narrow.axes[0].get_xticklabels()} == {45.0}

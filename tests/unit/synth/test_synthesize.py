@@ -129,7 +129,9 @@ def test_a_question_says_what_it_asks_and_how_it_is_planned(people):
     asked = people.synthesize(["sex", "well"])
     assert repr(asked).startswith("question to people: synthetic rows of sex, well\nnot planned yet")
     [shown] = re.findall(r"\.plan\((.*?)\)", repr(asked))
-    assert eval(f"asked.plan({shown})").cost.epsilon(delta=1e-9) <= 1
+    plan = eval(f"asked.plan({shown})")
+    assert plan.cost.epsilon(delta=1e-9) <= 1
+    assert plan.release().question == "synthetic rows: by sex and well, of people"
 
 
 class Watched:

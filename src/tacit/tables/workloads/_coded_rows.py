@@ -25,8 +25,8 @@ from tacit.errors import TacitError
 from tacit.tables.planning._exact_integers import public_tables
 from tacit.tables.questions._rows_questions import RowsSubject, rows_document, unavailable_source
 from tacit.tables.reading._captions import (
+    counted_in_words,
     facts_of_blocks,
-    in_words,
     limits_in_words,
     limits_of,
     rows_beyond,
@@ -332,7 +332,10 @@ class CodedSource:
 
     def in_words(self) -> str:
         """Return the question in words, for the ledger."""
-        return f"{self.what}: {in_words(self.question, shape=self.dataset.record == 'shape')}"
+        by = "by " + " and ".join(["{}"] * len(self.axes))
+        shape = self.dataset.record == "shape"
+        names = [axis.name for axis in self.axes]
+        return f"{self.what}: {counted_in_words(by, names, self.question.input, shape=shape)}"
 
     def identity(self) -> JSON:
         """Return the rows and the axes as public facts that identify a plan; names are not in it."""

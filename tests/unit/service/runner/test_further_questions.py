@@ -75,7 +75,7 @@ QUESTIONS = {
         ),
         "a regression table", "coefficients", 2,
     ),
-    "survival": (curves, "survival curves", "share without left", 80),
+    "survival": (curves, "survival curves", "share without the event left", 80),
     "synthesize": (
         lambda v: v.synthesize(["hospital", "age"], bins={"age": 4}, method="tables"),
         "synthetic rows are made", "hospital x age", None,

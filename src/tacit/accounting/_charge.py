@@ -57,6 +57,7 @@ ORDERS: Final[tuple[Fraction, ...]] = (
     *(Fraction(k) for k in range(8, 65)),
     *(Fraction(math.floor(64 * 1.15**k)) for k in range(1, 53)),
 )
+_ZERO = Fraction(0)
 
 
 def tail_power(runs: str) -> int:
@@ -196,9 +197,6 @@ def rounded_within(sigma: Fraction, shares: int, dimension: int) -> tuple[Fracti
     own_leak = max(Fraction(0), dimension * (1 - 1 / ratio))
     leak = round_up(own_leak, digits=3) + share_leak(sigma, shares, dimension)
     return None if leak >= 1 else (spread, leak)
-
-
-_ZERO = Fraction(0)
 
 
 class UpperCharge(NamedTuple):

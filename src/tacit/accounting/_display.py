@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tacit.accounting._laws import LossLaw, Parts
 
 
+_ADJACENCY = {"add/remove": "one unit added or removed", "replace": "one unit's data replaced"}
+
+
 def expression(parts: Parts, adjacency: str) -> str:
     """Return the Python expression that builds the cost.
 
@@ -152,9 +155,6 @@ def rows(cost: Cost) -> list[tuple[str, str]]:
         except TacitError:
             continue
     return lines
-
-
-_ADJACENCY = {"add/remove": "one unit added or removed", "replace": "one unit's data replaced"}
 
 
 def html(cost: Cost) -> str:

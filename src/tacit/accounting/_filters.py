@@ -69,6 +69,10 @@ _WEIGHTS = (Fraction(7, 100), Fraction(30, 100), Fraction(59, 100), Fraction(4, 
 
 #: An average of the orders' sums: (place of the order, its share); the shares add up to 1.
 Shares: TypeAlias = tuple[tuple[int, Fraction], ...]
+_ZERO = Fraction(0)
+_MANY = 2**40  # more charges than anyone counts
+_SHORT = 1000  # bits of a denominator that sums keep exactly
+_LARGEST = Fraction(2) ** 1023  # larger than any budget
 
 
 class OrderReading(NamedTuple):
@@ -220,11 +224,6 @@ def _gaussian_shares(orders: Sequence[Fraction], epsilon: Decimal, log_tail: Dec
 
 def _decimal(x: Fraction) -> Decimal:
     return _NEAR.divide(Decimal(x.numerator), Decimal(x.denominator))
-
-
-_ZERO = Fraction(0)
-_MANY = 2**40  # more charges than anyone counts
-_SHORT = 1000  # bits of a denominator that sums keep exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,9 +500,6 @@ def _multiple(spend: Spend, times: int) -> Spend:
 
     curve = [(order, many(value)) for order, value in spend.curve]
     return Spend(many(spend.epsilon), min(Fraction(1), times * spend.delta), many(spend.rho), curve)
-
-
-_LARGEST = Fraction(2) ** 1023  # larger than any budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,11 @@ from tacit.accounting.numeric import (
 )
 
 _TERMS = 32  # even powers of Z that are read one by one
+_ZERO = Fraction(0)
+_COMPOUND = SampledLoss | ShuffledLoss | ShuffledResponseLoss | GroupLoss | ParallelLoss | BestOfLoss
+_LARGEST_GROUP = 16  # a larger one needs orders that are too high to be of use
+_LARGEST_VALUE = 10**4  # beyond it, a sample helps no more
+_LARGEST_SUM = 4096  # terms of a binomial sum that are added up
 
 
 @lru_cache(maxsize=1024)
@@ -173,13 +178,6 @@ def _below(mean: Fraction, cut: Fraction) -> Fraction:
     if cut >= mean:
         return Fraction(1)
     return exp_up(cut - mean + cut * log_up(mean / cut)) if cut else exp_up(-mean)
-
-
-_ZERO = Fraction(0)
-_COMPOUND = SampledLoss | ShuffledLoss | ShuffledResponseLoss | GroupLoss | ParallelLoss | BestOfLoss
-_LARGEST_GROUP = 16  # a larger one needs orders that are too high to be of use
-_LARGEST_VALUE = 10**4  # beyond it, a sample helps no more
-_LARGEST_SUM = 4096  # terms of a binomial sum that are added up
 
 
 def implied_divergence(epsilon: Fraction | None, rho: Fraction | None, order: Fraction) -> Fraction | None:

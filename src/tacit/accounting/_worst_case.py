@@ -51,6 +51,16 @@ if TYPE_CHECKING:
 _MAX_SUMS = 64
 _WHOLE = tuple(Fraction(k) for k in (*range(2, 65), 80, 96, 128, 192, 256, 384, 512))
 _LARGEST_VALUE = 1000  # a Renyi divergence that guarantees nothing
+_STATED = (
+    GaussianLoss
+    | LaplaceLoss
+    | DiscreteLaplaceLoss
+    | DiscreteGaussianLoss
+    | RandomizedResponseLoss
+    | CategoricalResponseLoss
+)
+_WITH_CURVE = SampledLoss | ShuffledLoss | ShuffledResponseLoss | BestOfLoss
+_UP = 1 + 1e-13  # covers the few roundings of this module
 
 
 @lru_cache(maxsize=256)
@@ -184,18 +194,6 @@ def _too_many() -> TacitError:
         why="a unit may take part in each of these combinations",
         fix="state branches with a finite rho or epsilon, or state one cost that covers them all",
     )
-
-
-_STATED = (
-    GaussianLoss
-    | LaplaceLoss
-    | DiscreteLaplaceLoss
-    | DiscreteGaussianLoss
-    | RandomizedResponseLoss
-    | CategoricalResponseLoss
-)
-_WITH_CURVE = SampledLoss | ShuffledLoss | ShuffledResponseLoss | BestOfLoss
-_UP = 1 + 1e-13  # covers the few roundings of this module
 
 
 @lru_cache(maxsize=4096)

@@ -40,6 +40,14 @@ if TYPE_CHECKING:
 
 #: The lower and the upper end of a range.
 Ends: TypeAlias = tuple[Fraction, Fraction]
+_KIND_WORDS: dict[Kind, str] = {
+    "number": "a number",
+    "text": "text",
+    "boolean": "a boolean",
+    "date": "a date",
+}
+_SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in"})
 
 
 def _span(low: int, high: int) -> Ends:
@@ -231,15 +239,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-_KIND_WORDS: dict[Kind, str] = {
-    "number": "a number",
-    "text": "text",
-    "boolean": "a boolean",
-    "date": "a date",
-}
-_SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
 
 
 class Scope(Mapping[str, Fact]):
@@ -456,9 +455,6 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
         b if kind_of(b) == shared and not isinstance(b, Literal) else resolve(a, scope, shared)
         for a, b in zip(args, resolved, strict=True)
     )
-
-
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in"})
 
 
 def _compares_dates(args: list[Node]) -> bool:

@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 
 
 _MIN_EXPONENT = -1000  # 2/step is a double
+#: The grid of each of the two columns has about 2^9 steps, so that one row weighs about 2^36: noise for
+#: many rows per unit and a small epsilon stays within 64 bits.
+PRODUCT_BITS = 9
+SCORE_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,11 +380,6 @@ class CutSums(Statistic):
         return who.l1(self.weight), who.l2_squared(self.weight)
 
 
-#: The grid of each of the two columns has about 2^9 steps, so that one row weighs about 2^36: noise for
-#: many rows per unit and a small epsilon stays within 64 bits.
-PRODUCT_BITS = 9
-
-
 @dataclass(frozen=True, slots=True)
 class ProductSums(Statistic):
     """The products of the three parts of two values, of the rows in which both have one."""
@@ -544,9 +543,6 @@ class MomentProducts(Statistic):
         """One unit adds at most its rows times the largest vector of one row, of any sign."""
         squared = sum((self.bounds[a] * self.bounds[b]) ** 2 for a, b in self.pairs)
         return who.l1(self.weight), (who.times * who.total) ** 2 * squared
-
-
-SCORE_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 
 #: A claim is called broken only at this confidence, so that audits can run daily without false alarms.
 VERDICT = 1 - 1e-9
+_UNSET = object()
+_FEWEST_SAMPLES = 200
+_SINGLE = 2000  # outputs that are counted with one call each
+_HINT = 0.95  # the confidence at which one event must exceed the claim for more outputs to be drawn
+_RARE_HITS = 60  # how often a rare output must be expected, for each factor of the promised odds
+_MOST_RARE = 8_000_000
+_TRAINING_CELLS = 20_000_000  # the largest number of training outputs in memory, counted in numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +212,6 @@ def read_probability(name: str, value: Number) -> float:
     """Read a probability that is greater than 0 and less than 1."""
     usual = 0.999 if name == "confidence" else 1e-6
     return float(RealNumber(above=0, below=1, instead=usual).read(name, value))
-
-
-_UNSET = object()
-_FEWEST_SAMPLES = 200
-_SINGLE = 2000  # outputs that are counted with one call each
-_HINT = 0.95  # the confidence at which one event must exceed the claim for more outputs to be drawn
-_RARE_HITS = 60  # how often a rare output must be expected, for each factor of the promised odds
-_MOST_RARE = 8_000_000
-_TRAINING_CELLS = 20_000_000  # the largest number of training outputs in memory, counted in numbers
 
 
 @progress("Attacking the mechanism")

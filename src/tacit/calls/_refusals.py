@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _LOOKED_AT = 1_000  # elements of a list: an error that a later one causes stays as it is
+_PLACED = frozenset({inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
+_NAMED = frozenset({inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
 
 
 class _Empty(Protocol): ...
@@ -325,10 +327,6 @@ def _imports_of(module: str) -> dict[str, tuple[str, str]]:
                 for one in node.names
             }
     return imports
-
-
-_PLACED = frozenset({inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
-_NAMED = frozenset({inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
 
 
 def refusal_of(

@@ -42,6 +42,21 @@ _LISTED = 1_000
 
 #: The label of a block, and what is left for a question about it alone; None for several blocks in one line.
 BlockLine: TypeAlias = "tuple[str, Remaining | None]"
+#: The kinds of entries of the log, in words.
+_KINDS = {
+    "open": "account opened", "charge": "charged", "draw": "answer charged", "claim": "answer drawn",
+    "release": "answer stored", "run": "run charged", "view": "answer seen", "grow": "budget raised",
+    "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
+    "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
+    "expiry": "last day changed", "gap": "continued from a backup", "lost": "counted as spent",
+}  # fmt: skip
+_TITLES = ("entry", "when (UTC)", "what", "account", "cost", "who", "purpose")
+#: What people may leave empty.
+_WORDS = frozenset({"who", "purpose"})
+#: The least width of a terminal at which a table of entries can be read.
+_WIDE = 100
+#: Entries that only follow from an earlier one: --json and export show them.
+_SILENT = frozenset({"claim", "release"})
 
 
 def block_lines(ledger: Ledger, account: Account) -> list[BlockLine]:
@@ -338,23 +353,6 @@ def _figure(name: str, points: list[tuple[str, float]]) -> Figure:
     steps = ChartSeries("steps", [*days, *days[-1:]], shares, [0.0] * len(shares), shares)
     chart = Chart((steps,), ChartAxis(kind="dates"), ChartAxis("left", kind="shares", ends=(0.0, 1.02)))
     return Figure(f"Budget of {printable(name)}", (chart,))
-
-
-#: The kinds of entries of the log, in words.
-_KINDS = {
-    "open": "account opened", "charge": "charged", "draw": "answer charged", "claim": "answer drawn",
-    "release": "answer stored", "run": "run charged", "view": "answer seen", "grow": "budget raised",
-    "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
-    "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
-    "expiry": "last day changed", "gap": "continued from a backup", "lost": "counted as spent",
-}  # fmt: skip
-_TITLES = ("entry", "when (UTC)", "what", "account", "cost", "who", "purpose")
-#: What people may leave empty.
-_WORDS = frozenset({"who", "purpose"})
-#: The least width of a terminal at which a table of entries can be read.
-_WIDE = 100
-#: Entries that only follow from an earlier one: --json and export show them.
-_SILENT = frozenset({"claim", "release"})
 
 
 @budget.command()

@@ -37,6 +37,7 @@ KeysOption = Annotated[
     list[str] | None,
     typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),
 ]
+_MOST_PANELS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,9 +178,6 @@ def declared_ledger(config: Config) -> str:
             fix='as the first line of the config: ledger = "tacit.ledger"',
         )
     return config.ledger
-
-
-_MOST_PANELS = 6
 
 
 @dataclass(frozen=True, kw_only=True)

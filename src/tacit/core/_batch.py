@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from tacit.show import Figure
 
 
+_MAX_QUESTIONS = 1_000  # questions in one batch
+_EXAMPLE = Code("tc.batch(stays=visits.agg(n=tc.count()), cost=visits.agg(m=tc.mean('cost')))")
+
+
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
     """One answer of a batch: its name, its content, and what was done to it."""
@@ -242,10 +246,6 @@ def _blocks(parts: Sequence[Task[Any, Any]]) -> tuple[str, ...]:
     if not all(part.blocks for part in parts):
         return ()
     return tuple(sorted({block for part in parts for block in part.blocks}))
-
-
-_MAX_QUESTIONS = 1_000  # questions in one batch
-_EXAMPLE = Code("tc.batch(stays=visits.agg(n=tc.count()), cost=visits.agg(m=tc.mean('cost')))")
 
 
 @overload

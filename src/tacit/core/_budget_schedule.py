@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 
 
 _MAX_BUDGET = 2**20  # no budget beyond it
+_LOWEST, _HIGHEST = Fraction(1, 2**30), Fraction(2**12)
+_FIELDS = ("name", "question", "within", "epsilon", "rho", "delta", "confidence", "size", "times", "priority")
+_MAX_TIMES = 1_000
+_BUDGET = Instance(Budget, "tc.Budget(epsilon=3)", "a Budget or a dataset")
+_REPORT = "{'name': 'stays', 'question': q, 'within': 5, 'times': 12}"
+_EXAMPLE = Code(f"tc.budget_plan([{_REPORT}], tc.Budget(3))")
 
 
 def charged_all(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Filter:
@@ -103,9 +109,6 @@ def rounded_up(value: Fraction) -> Fraction:
     digits = 3 - math.floor(math.log10(value))
     step = Fraction(10) ** -digits
     return math.ceil(value / step) * step
-
-
-_LOWEST, _HIGHEST = Fraction(1, 2**30), Fraction(2**12)
 
 
 def plans_of(report: AskedReport, state: Filter) -> list[Plan[Any]]:
@@ -414,13 +417,6 @@ def schedule_figure(schedule: BudgetSchedule) -> Figure:
     series.append(ChartSeries("joined", range(len(names)), remaining, label="left afterwards", colour=ORANGE))
     title = "What each report takes of the budget, in the order of priority"
     return Figure(title, (Chart(tuple(series), ChartAxis("", names), ChartAxis(kind)),))
-
-
-_FIELDS = ("name", "question", "within", "epsilon", "rho", "delta", "confidence", "size", "times", "priority")
-_MAX_TIMES = 1_000
-_BUDGET = Instance(Budget, "tc.Budget(epsilon=3)", "a Budget or a dataset")
-_REPORT = "{'name': 'stays', 'question': q, 'within': 5, 'times': 12}"
-_EXAMPLE = Code(f"tc.budget_plan([{_REPORT}], tc.Budget(3))")
 
 
 def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) -> BudgetSchedule:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 
 _PURPOSE = "values of releases"
+_LONGEST = 60
+_CHECK = "matches(ledger) compares it with the ledger; save(path) writes the whole document; fields holds it."
 
 
 def content_digest(kind: str, document: object) -> str:
@@ -586,10 +588,6 @@ def _software() -> str:
     from importlib.metadata import version
 
     return f"tacit {version('tacit')}"
-
-
-_LONGEST = 60
-_CHECK = "matches(ledger) compares it with the ledger; save(path) writes the whole document; fields holds it."
 
 
 def certificate_page(certificate: Certificate) -> Report:

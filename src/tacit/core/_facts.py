@@ -46,6 +46,12 @@ _WRITTEN: dict[str, Kind] = {
     **dict.fromkeys(("boolean", "bool"), "boolean"),
     **dict.fromkeys(("date", "datetime", "timestamp", "time"), "date"),
 }
+_LIMITS = {
+    "rows": "rows", "rows_per_unit": "rows", "groups": "groups", "groups_per_unit": "groups",
+    "per_group": "per_group",
+    "rows_per_group": "per_group", "joined": "joined", "pairs": "pairs",
+}  # fmt: skip
+_LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +205,6 @@ class Limits:
         if rows is None:
             return declared is None
         return 0 < rows <= (_MAX_LIMIT if declared is None or self.is_default_of(table) else declared)
-
-
-_LIMITS = {
-    "rows": "rows", "rows_per_unit": "rows", "groups": "groups", "groups_per_unit": "groups",
-    "per_group": "per_group",
-    "rows_per_group": "per_group", "joined": "joined", "pairs": "pairs",
-}  # fmt: skip
-_LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
 
 
 def _of_table(table: str, limits: Mapping[str, int | None]) -> int | None:

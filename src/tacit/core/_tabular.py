@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
 
 
+#: The note of a column that never has an interval.
+NO_INTERVAL: Final = "no interval"
+_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
 def lacking(subject: str, part: str, fix: Fix | str) -> TacitError:
     """Say that a content lacks what was asked of it, such as a table or a figure.
 
@@ -55,11 +60,6 @@ def needs(what: str, package: str, install: str) -> None:
             why="the base installation stays small and does not include it",
             fix=Do("install", package=install),
         )
-
-
-#: The note of a column that never has an interval.
-NO_INTERVAL: Final = "no interval"
-_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def for_spreadsheet(value: object) -> object:

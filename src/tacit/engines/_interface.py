@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 SmallTables: TypeAlias = "Mapping[str, Sequence[Sequence[object]]]"
 #: The statistics of one statement, and its rows: the group's key, then the integers of each statistic.
 StatementRows: TypeAlias = "tuple[tuple[Statistic, ...], list[tuple[object, ...]]]"
+#: The engines beside DuckDB, and the modules that open them when they are needed.
+_OTHERS = {"postgres": "tacit.engines.postgres", "spark": "tacit.engines.spark"}
+_SCHEMES = ("postgresql://", "postgres://")
+#: How the name of a table looks, with or without its schema.
+_TABLE = re.compile(r"\w+(\.\w+){0,2}")
 
 
 class EngineTransaction(Protocol):
@@ -103,13 +108,6 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Close what the engine opened."""
-
-
-#: The engines beside DuckDB, and the modules that open them when they are needed.
-_OTHERS = {"postgres": "tacit.engines.postgres", "spark": "tacit.engines.spark"}
-_SCHEMES = ("postgresql://", "postgres://")
-#: How the name of a table looks, with or without its schema.
-_TABLE = re.compile(r"\w+(\.\w+){0,2}")
 
 
 def _engine_of(thing: object) -> str | None:

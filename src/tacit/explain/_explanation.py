@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     from tacit.show import Figure
 
 
+_COUNTED: Final = {"rows": "number of rows", "units": "number of people (units)"}
+_POINTS = 80
+_FAR = 10.0  # the end of the slider where no limit on the odds holds with probability 1 - 1e-9
+
+
 @dataclass(frozen=True, slots=True)
 class OddsLimit:
     """The odds move by at most exp(loss), except with this probability; a `loss` of None means no limit."""
@@ -298,9 +303,6 @@ def _part(times: int, epsilon: Fraction) -> str:
     return f"{times:,} {'part' if times == 1 else 'parts'} of epsilon {size}"
 
 
-_COUNTED: Final = {"rows": "number of rows", "units": "number of people (units)"}
-
-
 class Priced(Protocol):
     """Anything that has a cost: a mechanism, a plan, a release."""
 
@@ -482,10 +484,6 @@ def _errors(epsilon: float, question: ExplainedQuestion) -> tuple[tuple[float, f
 def _fits(cost: Cost, budget: Budget | Filter) -> int:
     """Count how many such costs, one after the other, a budget (or the rest of one) can pay."""
     return (budget if isinstance(budget, Filter) else Filter.start(budget)).how_many(cost)
-
-
-_POINTS = 80
-_FAR = 10.0  # the end of the slider where no limit on the odds holds with probability 1 - 1e-9
 
 
 def page(explanation: Explanation) -> str:

@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     from tacit.genomes._cohort_draft import Noise
 
 
+_PRODUCTS = "products of pairs of variants"
+#: The largest number of variants: their pairs and the decomposition must fit into memory.
+MAX_VARIANTS = 2_000
+#: The share of the cost that goes to the means of the variants, with a reference and without one.
+MEAN_SHARE = {True: Fraction(1, 10), False: Fraction(1, 4)}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class PrincipalComponents(AnswerTable):
     """Loadings of the variants on each component, and the public numbers that say how far to trust them.
@@ -73,13 +80,6 @@ class PrincipalComponents(AnswerTable):
             noise=float(document["noise"]),
             agreement=tuple(float(one) for one in document["agreement"]),
         )
-
-
-_PRODUCTS = "products of pairs of variants"
-#: The largest number of variants: their pairs and the decomposition must fit into memory.
-MAX_VARIANTS = 2_000
-#: The share of the cost that goes to the means of the variants, with a reference and without one.
-MEAN_SHARE = {True: Fraction(1, 10), False: Fraction(1, 4)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from tacit.genomes._cohort_draft import Noise
 
 
+#: The part of the chance of missing the truth that goes to each of several noisy numbers.
+_SMALL = Fraction(1, 10)
+#: Steps of the grid in one allele, around a public reference.
+GRID = 16
+#: By how many standard deviations the default bound exceeds the expected squared norm, or by 10 %.
+_SPREADS = 2.4
+_NO_CLIP = Omitted("without a reference", fix=Set(reference="frequency"))
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class AlleleFrequencies(AnswerTable):
     """Frequencies of the counted alleles, with an interval for each variant (and cluster).
@@ -177,10 +186,6 @@ def frequency_figure(table: AlleleFrequencies) -> Figure:
     return Figure(f"allele frequencies{more}", (chart,), (interval_words(table),))
 
 
-#: The part of the chance of missing the truth that goes to each of several noisy numbers.
-_SMALL = Fraction(1, 10)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class AlleleSums:
     """What the noisy sums of alleles are of, so that frequencies can be read off them.
@@ -306,13 +311,6 @@ def error_of_shares(half: float, *, clusters: bool = False) -> str:
     """
     whose = " of the cluster" if clusters else ""
     return f"about {half:.3g} divided by the number of people{whose} ({half / 1000:.2g} for 1,000 people)"
-
-
-#: Steps of the grid in one allele, around a public reference.
-GRID = 16
-#: By how many standard deviations the default bound exceeds the expected squared norm, or by 10 %.
-_SPREADS = 2.4
-_NO_CLIP = Omitted("without a reference", fix=Set(reference="frequency"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ from tacit.fixes import Code, Fix, Say
 _COLUMNS = ("chromosome", "position", "ref", "alt")
 _ALLELE = re.compile(r"[ACGTNacgtn]+|\*|\.|0|<[^<>\s,;]{1,40}>")
 _EXAMPLE = Code('variants={"chromosome": ["1"], "position": [752566], "ref": ["G"], "alt": ["A"]}')
+#: What PLINK writes for an allele that nobody in the file has.
+_UNSEEN = frozenset({"0", "."})
+_OTHER_STRAND = str.maketrans("ACGT", "TGCA")
 
 
 @dataclass(frozen=True)
@@ -225,11 +228,6 @@ def _numbers(values: Sequence[object]) -> tuple[float, ...] | None:
         except (TypeError, ValueError):
             return None
     return tuple(numbers)
-
-
-#: What PLINK writes for an allele that nobody in the file has.
-_UNSEEN = frozenset({"0", "."})
-_OTHER_STRAND = str.maketrans("ACGT", "TGCA")
 
 
 def match_alleles(

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 
 _ENDINGS = {".bed": "bed", ".vcf": "vcf", ".vcf.gz": "vcf", ".vcf.bgz": "vcf", ".bcf": "vcf", ".zarr": "zarr"}
+_TAB, _COLON, _DOT, _ZERO, _NINE = (ord(sign) for sign in "\t:.09")
+#: Where the alleles of a call stand that has none: missing, or (second allele) haploid.
+_NO_CALL, _HAPLOID = -1, -2
 
 
 def open_genotypes(source: Any, sites: SiteList | None) -> GenotypeSource:
@@ -210,11 +213,6 @@ def _read_rows(file: int, rows: NDArray[np.int64], width: int) -> NDArray[np.uin
         data = os.pread(file, (stop - start) * width, 3 + int(rows[start]) * width)
         packed[start:stop].reshape(-1)[: len(data)] = np.frombuffer(data, np.uint8)
     return packed
-
-
-_TAB, _COLON, _DOT, _ZERO, _NINE = (ord(sign) for sign in "\t:.09")
-#: Where the alleles of a call stand that has none: missing, or (second allele) haploid.
-_NO_CALL, _HAPLOID = -1, -2
 
 
 class VcfGenotypes(GenotypeSource):

@@ -46,6 +46,12 @@ if TYPE_CHECKING:
 _CELLS = 4_000_000  # numbers of a block that are in memory at once
 _SHOWN = 10
 _LISTS = ("chromosome", "position", "effect_allele", "other_allele", "name")
+_ASSUMES = (
+    "only the phenotype of each participant is protected; genotypes, covariates and participation are not"
+)
+_TABLE = Code('tc.genotypes(..., covariates={"age": ages})')
+_LIKELY = (0.5, 0.1, 0.01)
+_TRAIT = Listed("numbers: a public mean and standard deviation", "(170, 10)", least=2, most=2)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -421,14 +427,6 @@ def bin_means(bins: int) -> NDArray[np.float64]:
 
     density = np.concatenate([[0.0], norm.pdf(_edges(bins)), [0.0]])
     return np.asarray(bins * (density[:-1] - density[1:]))
-
-
-_ASSUMES = (
-    "only the phenotype of each participant is protected; genotypes, covariates and participation are not"
-)
-_TABLE = Code('tc.genotypes(..., covariates={"age": ages})')
-_LIKELY = (0.5, 0.1, 0.01)
-_TRAIT = Listed("numbers: a public mean and standard deviation", "(170, 10)", least=2, most=2)
 
 
 def draft_summary_statistics(

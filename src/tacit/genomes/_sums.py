@@ -33,6 +33,9 @@ EXACT = 2**24
 #: Code of two bits -> column of a table of values: 0, 1, 2 copies, missing.
 _COLUMN = np.array([2, 3, 1, 0], np.uint8)
 _COLUMNS_OF_BYTE = _COLUMN[(np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3]
+_HELD_BYTES = 1 << 26  # bytes of packed calls that are in memory at once
+_CELLS = 1 << 21  # numbers of people x variants that are in memory at once
+_ALL_MISSING = 0x55
 
 
 def clipped_sums(
@@ -186,11 +189,6 @@ def scale_down(values: NDArray[np.int64], scale: NDArray[np.int64]) -> NDArray[n
     """Scale integers and round them toward zero."""
     shrunk = (np.abs(values) * scale) >> _BITS
     return np.where(values < 0, -shrunk, shrunk)
-
-
-_HELD_BYTES = 1 << 26  # bytes of packed calls that are in memory at once
-_CELLS = 1 << 21  # numbers of people x variants that are in memory at once
-_ALL_MISSING = 0x55
 
 
 def clipped_products(

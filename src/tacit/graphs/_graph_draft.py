@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tacit.graphs._graph import Graph
 
 
+_MAX_CELLS = 1_000_000
+
+
 class MixingTable(AnswerTable):
     """The number of edges between each two public groups; its figure is a matrix."""
 
@@ -80,9 +83,6 @@ class DegreeTable(AnswerTable):
         legend = next(iter(self.keys)) if len(self.keys) > 1 else ""
         chart = Chart(tuple(series), ChartAxis(axis), ChartAxis(column, ends=(0.0, None)), legend=legend)
         return Figure(f"{column} by {axis}", (chart,), (words,))
-
-
-_MAX_CELLS = 1_000_000
 
 
 def graph_step(

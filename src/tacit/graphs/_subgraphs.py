@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from tacit.graphs._edges import EdgeArrays
 
 
+#: How many paths of two edges a block holds at most, if one row alone does not hold more: 12 bytes each in a
+#: product of matrices, 60 in a list.
+_PATHS = 4_000_000
+_LISTED_PATHS = 1_000_000
+
+
 def top_degree(edges: EdgeArrays) -> int:
     """Return the largest degree. One edge moves it by at most 1.
 
@@ -126,12 +132,6 @@ def _pairs_of_sum(nodes_of_degree: NDArray[np.int64], total: int) -> int:
     ordered = int(np.dot(low_nodes, low_nodes[::-1]))
     same = int(nodes_of_degree[total // 2]) if total % 2 == 0 and total // 2 < len(nodes_of_degree) else 0
     return (ordered - same) // 2
-
-
-#: How many paths of two edges a block holds at most, if one row alone does not hold more: 12 bytes each in a
-#: product of matrices, 60 in a list.
-_PATHS = 4_000_000
-_LISTED_PATHS = 1_000_000
 
 
 def count_triangles(edges: EdgeArrays) -> int:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 
 _HARDLY = 0.01  # a part of the variance that is noise up to which the normal law serves
+#: Deviations of the noise of all cells together that a table must reach.
+_TABLE = 5.0
+_MOST = 1 - 1e-9
 
 
 def rank_p(histograms: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[Floats, Floats]:
@@ -92,10 +95,6 @@ def _one_p(
     like = base + n1 * smooth[:, 1] @ ranks - n2 * smooth[:, 0] @ ranks
     rest = np.sqrt(noise.variance**2 * float((sign**2).sum())) * normal[:, 1]
     return float(corrected(np.asarray(plain), np.asarray(abs(u)), np.abs(simulated), np.abs(like + rest)))
-
-
-#: Deviations of the noise of all cells together that a table must reach.
-_TABLE = 5.0
 
 
 def independence(release: Release[Any], *, column: str | None = None) -> Estimate:
@@ -254,9 +253,6 @@ def rank_test(release: Release[Any], first: Any, second: Any, *, column: str | N
         statistic, None, None, lines.level, NOISE_AND_SAMPLING, "rank test on noisy histograms", p,
         f"The values of {lines.name} with {first} and with {second} {verdict} ({p_words(p)}).",
     )  # fmt: skip
-
-
-_MOST = 1 - 1e-9
 
 
 def correlation(release: Release[Any], first: str, second: str, *, group: int = 0) -> Estimate:

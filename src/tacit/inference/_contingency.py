@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 #: How many draws a p-value takes: its own error is below 0.35 points near 5 %.
 DRAWS = 4000
 _SEED = 20261116
+#: Rows per tau and cell below which independence is tested by the bootstrap of G.
+ENOUGH = 10.0
+_BOOTSTRAP = 999
+_FOUR = 4  # cells of the smallest table: its z is one number with a known law
+_HARDLY = 0.01  # a part of the variance that is noise up to which the chi-square law serves
 
 
 def generator(*key: int) -> np.random.Generator:
@@ -75,13 +80,6 @@ def corrected(
     at = observed[..., None]
     shift = (simulated >= at).mean(axis=-1) - (normal >= at).mean(axis=-1)
     return np.asarray(np.clip(p + shift, p / 2, 1.0))
-
-
-#: Rows per tau and cell below which independence is tested by the bootstrap of G.
-ENOUGH = 10.0
-_BOOTSTRAP = 999
-_FOUR = 4  # cells of the smallest table: its z is one number with a known law
-_HARDLY = 0.01  # a part of the variance that is noise up to which the chi-square law serves
 
 
 def _helmert(size: int) -> Floats:

@@ -47,6 +47,9 @@ _SHOWN_DEVIATIONS = (
     3.0  # what is left of x_j, in standard deviations of its noise: less is not shown as an interval
 )
 _LEAST_ROWS = 1.0
+_SPREAD = 1 / 9  # the variance of a scaled column that plans expect: a third of half its range, squared
+_CLEAR_OF_ZERO = 3.0  # standard deviations of noise by which a number must be clear of zero
+_METHOD = "least squares on noisy moments, Fieller set, errors of equal variance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +210,6 @@ def _directions(
 
 def _form(a: _Array, m: _Array, b: _Array) -> _Array:
     return np.asarray(np.einsum("ra,rab,rb->r", a, m, b, optimize=True))
-
-
-_SPREAD = 1 / 9  # the variance of a scaled column that plans expect: a third of half its range, squared
-_CLEAR_OF_ZERO = 3.0  # standard deviations of noise by which a number must be clear of zero
-_METHOD = "least squares on noisy moments, Fieller set, errors of equal variance"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ _ROUNDS = 30  # of Newton's method
 _FARTHEST = 12.0  # log-odds beyond which there is no solution
 _CLEAR = 3.0  # standard deviations by which the information must be clear of the noise in it
 _FEWEST = 3.0  # standard deviations by which yeses and noes must be clear of zero
+_METHOD = "logistic regression on a noisy table, sandwich with noise"
+_WANTED = 5.0  # yeses and noes, in standard deviations of their noise, that leave an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,6 @@ def _clear(information: _Array, weights: _Array, x: _Array, tau2: float) -> NDAr
     along = np.einsum("ca,rab->rcb", x, vectors)[:, :, 0]
     blur = np.sqrt(2 * tau2 * ((weights * along**2) ** 2).sum(axis=1))
     return np.asarray(values[:, 0] > _CLEAR * np.maximum(blur, 1e-12))
-
-
-_METHOD = "logistic regression on a noisy table, sandwich with noise"
-_WANTED = 5.0  # yeses and noes, in standard deviations of their noise, that leave an answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ _MOST_PARTS = 5  # columns whose products of parts are measured
 _MOST_COLUMNS = 30
 _FINEST, _COARSEST = 9, 4  # bits of a column's grid
 _PAIR_BITS, _PAIR_ONE = 10, 2**20  # of sums of products
+_MOST_CELLS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +269,6 @@ def _predicted(
     """Return the mean noise variance of a column's product with the outcome, in squared rows."""
     fit = LinearFit.measured(columns, statistic, [0] * statistic.size, noise_of(mechanism), 0.95)
     return float(2 * fit.noise.scale**2 * np.mean((fit.combinations[1:-1, -1] ** 2).sum(axis=-1)))
-
-
-_MOST_CELLS = 4096
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ _ATTOSECONDS = {unit: seconds * 10**18 for unit, seconds in _SECONDS.items()}
 _ATTOSECONDS |= {"ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
 
 
+_NUMBERS = frozenset("biuf")
+
+
 def cells(table: Any) -> Any:
     """Return nested lists as an array, read cell by cell; what already is an array stays as it is.
 
@@ -155,9 +158,6 @@ def _written(cell: Any) -> bytes:
         return repr(cell).encode("utf-8", "surrogatepass")
     except Exception:  # noqa: BLE001 - as above
         return cell_name(cell)
-
-
-_NUMBERS = frozenset("biuf")
 
 
 def stored_types(table: Any) -> tuple[np.dtype[Any], ...]:

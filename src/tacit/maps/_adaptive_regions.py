@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     from tacit.maps._point_source import OwnedPoints
 
 
+_FOR_THE_TOTAL = Fraction(2, 100)
+_MAX_SIDE = 512  # rows of the coarse grid, and parts of one of its cells along a side
+_MAX_REGIONS = 2**22  # regions of a surface
+_COARSE, _FINE = 10.0, 5.0  # constants of the rules
+
+
 def draft_tree(point_map: PointMap, goal: Goal, depth: int, share: Fraction) -> Draft[Surface]:
     """Draft a tree, then the counts of its leaves with fresh noise.
 
@@ -111,12 +117,6 @@ def leaf_boxes(box: Box, leaves: Sequence[Sequence[int]]) -> NDArray[np.float64]
     return np.column_stack(
         [lat[row * step], lon[column * step], lat[(row + 1) * step], lon[(column + 1) * step]]
     )
-
-
-_FOR_THE_TOTAL = Fraction(2, 100)
-_MAX_SIDE = 512  # rows of the coarse grid, and parts of one of its cells along a side
-_MAX_REGIONS = 2**22  # regions of a surface
-_COARSE, _FINE = 10.0, 5.0  # constants of the rules
 
 
 def draft_adaptive_grid(point_map: PointMap, goal: Goal, points: int | None, cells: int) -> Draft[Surface]:

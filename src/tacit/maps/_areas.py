@@ -41,6 +41,12 @@ _FORM = "((south, west), (north, east)) in degrees"
 #: The least side in degrees, about a decimetre: the borders of the finest grids still differ as floats.
 _MIN_SIDE = 1e-6
 _EXAMPLE = Set(box=((46.3, 9.5), (49.1, 17.2)))
+#: The mean radius of the earth.
+EARTH_KM = 6371.0088
+#: Borders that agree within this share of a region are the same border.
+SAME = 1e-9
+_SAMPLES = 8  # points along each side of a cut box, for the share of a circle
+_POLYGON = Say("give a geometry of the type Polygon or MultiPolygon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +198,6 @@ def _refusal(name: str, corners: object, south: float, west: float, north: float
         )
         fix = Say("give the corners in degrees; convert other coordinates first")
     return bad_parameter(name, must_be, corners, why=why, fix=fix)
-
-
-#: The mean radius of the earth.
-EARTH_KM = 6371.0088
-#: Borders that agree within this share of a region are the same border.
-SAME = 1e-9
-_SAMPLES = 8  # points along each side of a cut box, for the share of a circle
 
 
 class Area(Protocol):
@@ -445,9 +444,6 @@ def read_geojson(name: str, path: str | os.PathLike[str]) -> Any:
     except ValueError:
         must_be, fix = "a GeoJSON file", "check the file"
     raise bad_parameter(name, must_be, os.fspath(path), fix=Say(fix))
-
-
-_POLYGON = Say("give a geometry of the type Polygon or MultiPolygon")
 
 
 def exact_ends(share: NDArray[np.float64]) -> NDArray[np.float64]:

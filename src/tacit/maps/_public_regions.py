@@ -29,6 +29,7 @@ _MAX_CELLS = 2**20
 _RESERVED_COLUMNS = frozenset(
     {"n", "low", "high", "n_low", "n_high", "geometry", "south", "west", "north", "east"}
 )
+_COLLECTION = Code('sites.districts("districts.geojson", name="name")')
 
 
 def read_districts(
@@ -86,9 +87,6 @@ def _features(districts: object) -> list[dict[str, Any]]:
             "districts", "a GeoJSON feature collection", type(document).__name__, fix=_COLLECTION
         )
     return [dict(feature) for feature in features]
-
-
-_COLLECTION = Code('sites.districts("districts.geojson", name="name")')
 
 
 def _property(features: list[dict[str, Any]], name: str) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _NONNEGATIVE = "counts below 0 were set to 0, and the others lowered so that the total stays"
+_SIDES = ("south", "west", "north", "east")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -465,9 +466,6 @@ def _numbers(values: NDArray[np.float64]) -> Sequence[float]:
     if rounded.all() and np.abs(values).max(initial=0) < 2**53:
         return [int(one) for one in values.tolist()]
     return list(values.tolist())
-
-
-_SIDES = ("south", "west", "north", "east")
 
 
 def facts_line(facts: Mapping[str, Any]) -> str:

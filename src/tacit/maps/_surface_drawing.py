@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
 
 _LISTED = 12  # regions
+_LAYERS = {"n": "points in a region (noisy)", "density": "points per km²"}
+_TITLES = {"n": "points in", "density": "points per km² in"}
+_WIDE = 1000.0  # the width of the drawing, in its own units
+_FEW = 1000  # regions whose borders are drawn
+_RAMP = np.array([[255, 255, 255], [254, 227, 145], [254, 153, 41], [204, 76, 2], [102, 37, 6]], dtype=float)
 
 
 def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
@@ -58,10 +63,6 @@ def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
 def surface_html(surface: Surface, marks: tuple[str, ...]) -> str:
     """Write the same for a notebook."""
     return f"<pre>{escape(surface_text(surface, marks))}</pre>"
-
-
-_LAYERS = {"n": "points in a region (noisy)", "density": "points per km²"}
-_TITLES = {"n": "points in", "density": "points per km² in"}
 
 
 def surface_figures(surface: Surface, layer: str | None) -> tuple[Figure, ...]:
@@ -134,11 +135,6 @@ def _rings(outline: Any) -> tuple[tuple[tuple[float, float], ...], ...]:
     """Return the rings of a GeoJSON polygon, or of several."""
     parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
     return tuple(tuple((float(lon), float(lat)) for lon, lat, *_ in ring) for part in parts for ring in part)
-
-
-_WIDE = 1000.0  # the width of the drawing, in its own units
-_FEW = 1000  # regions whose borders are drawn
-_RAMP = np.array([[255, 255, 255], [254, 227, 145], [254, 153, 41], [204, 76, 2], [102, 37, 6]], dtype=float)
 
 
 def surface_page(surface: Any, facts: Mapping[str, Any], *, title: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 _BITS = 62
+_SEED_BITS = 64
+_GRID = 2**20
 
 
 def ranking_secret() -> int:
@@ -57,10 +59,6 @@ def sampling_secret() -> str:
     64
     """
     return "".join(f"{int(noise.uniform_below(2**_BITS)):016x}" for _ in range(_WORDS))
-
-
-_SEED_BITS = 64
-_GRID = 2**20
 
 
 def generator_seed() -> int:

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
 
+_NAME = "rounded Gaussian noise"
+_BLOCK = 1 << 16
+_SPREAD = 7  # tables are made for deviations of at least 2^6
+
+
 def _energy(sigma: Fraction, t: int, y: int) -> Fraction:
     """Return the exponent of the acceptance coin: (|y| - sigma^2/t)^2 / (2 sigma^2)."""
     variance = sigma * sigma
@@ -115,11 +120,6 @@ def discrete_gaussian(sigma: NumberOrArray, size: DrawShape = None) -> int | NDA
     (3,)
     """
     return _GAUSSIAN.draw("sigma", read("sigma", sigma), size)
-
-
-_NAME = "rounded Gaussian noise"
-_BLOCK = 1 << 16
-_SPREAD = 7  # tables are made for deviations of at least 2^6
 
 
 def _shift(sigma: Fraction, bits: int) -> int:

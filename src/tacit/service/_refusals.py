@@ -33,63 +33,8 @@ from tacit.fixes import (
 
 #: What a person outside may know of a failure whose details name files and servers.
 _OPERATOR = "the service cannot do this now; its operator sees the reason"
-
-
-def not_signed_in() -> TacitError:
-    """Refuse somebody whom the service does not know."""
-    return TacitError(
-        "not-signed-in",
-        "this needs a signed-in person or a valid token",
-        fix="sign in, or send the header Authorization: Bearer TOKEN",
-    )
-
-
-def not_permitted(sentence: str = "your role does not allow this") -> TacitError:
-    """Refuse somebody whose role, grant or token does not allow the operation."""
-    return TacitError(
-        "not-permitted", sentence, fix="ask the owner of the dataset or an administrator for the role"
-    )
-
-
-def not_found() -> TacitError:
-    """Answer alike for what does not exist and for what this person may not see."""
-    return TacitError(
-        "not-found", "there is nothing here that you may see", fix="check the address, or ask for access"
-    )
-
-
-def body_unreadable(why: str) -> TacitError:
-    """Refuse a body; ``why`` never repeats what was sent."""
-    return TacitError("body-unreadable", "the body of the request cannot be read", why=why)
-
-
-def field_missing(name: str, fix: str) -> TacitError:
-    """Refuse a body in which a field that is needed here is empty or not there."""
-    return TacitError("bad-parameter", f"the field {name} is missing", fix=fix)
-
-
-def form_expired() -> TacitError:
-    """Refuse a form that was not made for this session."""
-    return TacitError(
-        "form-expired",
-        "this form has expired or comes from another site",
-        why="each form is bound to the session that opened it",
-        fix="open the page again and send the form once more",
-    )
-
-
-def body_too_large(max_bytes: int) -> TacitError:
-    """Refuse a body, a form or a document that is larger than its limit."""
-    return TacitError(
-        "body-too-large",
-        f"the body is larger than {max_bytes // 1024:,} KiB",
-        fix="send less at once; long lists of keys belong in the policy of the dataset",
-    )
-
-
 #: What helps where only the operator can help.
 OPERATOR: Final = "the operator of the service has to act; give them the number of the request"
-
 #: One line for every code of `tacit.errors.CODES`.
 SERVICE_ADVICE: Final[dict[str, str]] = {
     "bad-parameter": "check the fields of the request; the description of the API lists what each takes",
@@ -185,8 +130,6 @@ SERVICE_ADVICE: Final[dict[str, str]] = {
     "service-differs": "check the address; the service and its client may need the same version",
     "sign-on-failed": "begin to sign in again, or sign in with a password",
 }
-
-
 #: What the fields of a question are called on the page.
 _FIELDS: Final = {
     "epsilon": "epsilon", "delta": "delta", "rho": "rho", "within": "the error to stay within",
@@ -199,6 +142,58 @@ _FACTS: Final = {
     "parent": "the shared account", "public": "a public table", "record": "what the log keeps",
     "source": "the source", "types": "the type", "unit": "who is protected", "version": "the version",
 }  # fmt: skip
+
+
+def not_signed_in() -> TacitError:
+    """Refuse somebody whom the service does not know."""
+    return TacitError(
+        "not-signed-in",
+        "this needs a signed-in person or a valid token",
+        fix="sign in, or send the header Authorization: Bearer TOKEN",
+    )
+
+
+def not_permitted(sentence: str = "your role does not allow this") -> TacitError:
+    """Refuse somebody whose role, grant or token does not allow the operation."""
+    return TacitError(
+        "not-permitted", sentence, fix="ask the owner of the dataset or an administrator for the role"
+    )
+
+
+def not_found() -> TacitError:
+    """Answer alike for what does not exist and for what this person may not see."""
+    return TacitError(
+        "not-found", "there is nothing here that you may see", fix="check the address, or ask for access"
+    )
+
+
+def body_unreadable(why: str) -> TacitError:
+    """Refuse a body; ``why`` never repeats what was sent."""
+    return TacitError("body-unreadable", "the body of the request cannot be read", why=why)
+
+
+def field_missing(name: str, fix: str) -> TacitError:
+    """Refuse a body in which a field that is needed here is empty or not there."""
+    return TacitError("bad-parameter", f"the field {name} is missing", fix=fix)
+
+
+def form_expired() -> TacitError:
+    """Refuse a form that was not made for this session."""
+    return TacitError(
+        "form-expired",
+        "this form has expired or comes from another site",
+        why="each form is bound to the session that opened it",
+        fix="open the page again and send the form once more",
+    )
+
+
+def body_too_large(max_bytes: int) -> TacitError:
+    """Refuse a body, a form or a document that is larger than its limit."""
+    return TacitError(
+        "body-too-large",
+        f"the body is larger than {max_bytes // 1024:,} KiB",
+        fix="send less at once; long lists of keys belong in the policy of the dataset",
+    )
 
 
 def fix_words(error: TacitError) -> str:

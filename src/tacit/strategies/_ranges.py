@@ -30,6 +30,23 @@ if TYPE_CHECKING:
 
 
 _SINGLE = 1e-3  # the weight of each cell by itself, beside given ranges
+MOST_CELLS = 1024
+_GAP = 1e-6  # between the bounds on the variance
+_STEPS = 60
+# Heavy-ball steps in log v. S is a root, so the map has slopes of 1/2 to about 0.9: what is left to go
+# shrinks by the factor sqrt(_PULL) in each step. Fixed numbers, not fitted ones, keep rounding errors small.
+_LARGEST, _SMALLEST = 0.5, 0.1
+_BETA = 4 / (math.sqrt(_LARGEST) + math.sqrt(_SMALLEST)) ** 2
+_PULL = ((math.sqrt(_LARGEST / _SMALLEST) - 1) / (math.sqrt(_LARGEST / _SMALLEST) + 1)) ** 2
+_MIN_SCALE, _MAX_SCALE = 2**9, 2**20
+_MAX_LOSS = 2e-4  # of the root mean square error, by rounding to whole numbers
+_BRANCHINGS = (2, 3, 4, 6, 8, 10, 16)
+_FEW_BRANCHINGS = (2, 4, 8, 16)
+_MAX_ENTRY, _EXACT = (
+    2**24,
+    2**52,
+)  # of an entry, so that 64 bits hold squared norms; of these, so that floats do
+_MANY_CELLS = 300  # cells from which fewer branchings are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +103,6 @@ class Workload:
             return np.stack([np.zeros(n, np.int64), np.arange(1, n + 1)], axis=1)
         start, final = np.triu_indices(n)
         return np.stack([start, final + 1], axis=1)
-
-
-MOST_CELLS = 1024
-_GAP = 1e-6  # between the bounds on the variance
-_STEPS = 60
-# Heavy-ball steps in log v. S is a root, so the map has slopes of 1/2 to about 0.9: what is left to go
-# shrinks by the factor sqrt(_PULL) in each step. Fixed numbers, not fitted ones, keep rounding errors small.
-_LARGEST, _SMALLEST = 0.5, 0.1
-_BETA = 4 / (math.sqrt(_LARGEST) + math.sqrt(_SMALLEST)) ** 2
-_PULL = ((math.sqrt(_LARGEST / _SMALLEST) - 1) / (math.sqrt(_LARGEST / _SMALLEST) + 1)) ** 2
-_MIN_SCALE, _MAX_SCALE = 2**9, 2**20
-_MAX_LOSS = 2e-4  # of the root mean square error, by rounding to whole numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,15 +187,6 @@ def whole_factor(best: Factorisation, workload: NDArray[np.float64]) -> tuple[ND
         if lost < _MAX_LOSS or scale >= _MAX_SCALE:
             return matrix.astype(np.int64), scale, lost
         scale *= 2
-
-
-_BRANCHINGS = (2, 3, 4, 6, 8, 10, 16)
-_FEW_BRANCHINGS = (2, 4, 8, 16)
-_MAX_ENTRY, _EXACT = (
-    2**24,
-    2**52,
-)  # of an entry, so that 64 bits hold squared norms; of these, so that floats do
-_MANY_CELLS = 300  # cells from which fewer branchings are tried
 
 
 @dataclass(frozen=True, eq=False, repr=False)

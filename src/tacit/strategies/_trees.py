@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_PARTS = 200  # shares of levels are whole numbers of this part
+_SHARP = 32  # the power mean that stands for the largest error
+
+
 def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the nearest counts that are not negative and have the same total; all 0 if that is negative.
 
@@ -57,10 +61,6 @@ def whole_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     order = np.argsort(down - counts, kind="stable")
     down[order[:missing]] += 1
     return down
-
-
-_PARTS = 200  # shares of levels are whole numbers of this part
-_SHARP = 32  # the power mean that stands for the largest error
 
 
 class _Tree:

@@ -42,6 +42,7 @@ STREAM_SCHEMA = "tacit/stream/1"
 REPORTS = "reports"
 _FACTS = "stream.json"
 _EMPTY = "tacit_empty"
+_FORMS = "the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries"
 
 
 class StreamFolder:
@@ -209,9 +210,6 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
         fix = Say("check the name of the file")
         raise _wrong_rows(f"there are no rows at {source.place}", fix, why=_FORMS)
     return source
-
-
-_FORMS = "the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries"
 
 
 def _wrong_rows(problem: str, fix: Fix, *, why: str = "") -> TacitError:

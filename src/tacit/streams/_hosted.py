@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from tacit.streams._stream import Level, Stream
 
 
+#: The most days of a stream in a service: planning takes time for each.
+MAX_DAYS = 3_660
+
+
 def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Stream:
     """Declare a stream for a service, which uses its own ledger for it and opens the account.
 
@@ -180,10 +184,6 @@ def _refuse_other_file(name: str, file: Path, digest: str | None) -> None:
             why="days were released from it; nothing was stored",
             fix=Say("put the earlier file back, or give the data a new version"),
         )
-
-
-#: The most days of a stream in a service: planning takes time for each.
-MAX_DAYS = 3_660
 
 
 def _level(policy: Mapping[str, Any]) -> tuple[Level, str | None]:

@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 
 
 C = TypeVar("C", bound=Content)
+#: What a series measures of each day: the name of its column, how it is asked, and whether of a column.
+MEASURES: Final[dict[str, tuple[str, Callable[..., Any], bool]]] = {
+    "count": ("count", count, False),
+    "count_units": ("units", count_units, False),
+    "sum": ("sum", sum_of, True),
+    "mean": ("mean", mean, True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,15 +244,6 @@ def _facts(
         ("compared with", "; ".join(lines[1:]) or "nothing else"),
         ("these figures", "root mean square error of a day / 7 days / all days so far, over the horizon"),
     ]
-
-
-#: What a series measures of each day: the name of its column, how it is asked, and whether of a column.
-MEASURES: Final[dict[str, tuple[str, Callable[..., Any], bool]]] = {
-    "count": ("count", count, False),
-    "count_units": ("units", count_units, False),
-    "sum": ("sum", sum_of, True),
-    "mean": ("mean", mean, True),
-}
 
 
 def draft_series(

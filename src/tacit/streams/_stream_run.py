@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from tacit.tables import TableSubject
 
 
+#: Instalments beyond one for each day: so many draws may be lost before a day is.
+SPARE = 64
+
+
 @dataclass(frozen=True, slots=True)
 class RunState:
     """How far the stored instalments of a run go.
@@ -65,10 +69,6 @@ class RunState:
     def write(self) -> bytes:
         """Return the state as bytes, whose length is public."""
         return f"{self.through} {self.marks}".rstrip().encode()
-
-
-#: Instalments beyond one for each day: so many draws may be lost before a day is.
-SPARE = 64
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _KINDS = Choose(("a file .jsonl, .csv or .parquet", "a data frame", "a list of reports"))
 _FACTS = ("survey", "invitation", "epsilon")
+_NUMBER = re.compile(r"[0-9./]{1,400}([eE][-+]?[0-9]{1,3})?")  # an epsilon that a report may state
 
 
 @dataclass(slots=True)
@@ -283,9 +284,6 @@ def bad_report_at(sentence: str, position: str = "") -> TacitError:
         why="a report that the survey cannot have produced could move the estimates by any amount",
         fix="drop the report, or collect it with the survey that it was made for",
     )
-
-
-_NUMBER = re.compile(r"[0-9./]{1,400}([eE][-+]?[0-9]{1,3})?")  # an epsilon that a report may state
 
 
 def collect(

@@ -31,6 +31,17 @@ if TYPE_CHECKING:
 
 #: What an interval covers: a population from which the respondents are a sample, or these respondents only.
 Covers: TypeAlias = Literal["population", "respondents"]
+#: What is said beside shares that were adjusted.
+BIAS = (
+    "norm-sub: the shares were shifted to be at least 0 and to add up to 1; this makes small shares too "
+    "large and the estimates biased, and the intervals are those of the unbiased estimates"
+)
+_CHANCE = 1e-3  # of a caution about a table of shares whose reports are right, at most
+_FAR = 6.0  # standard errors
+_FALSE = (
+    "Caution: these reports do not fit the randomizer, so the estimates and intervals are wrong. "
+    "Check that the file holds reports, and not true answers."
+)
 
 
 class ShareVariance(NamedTuple):
@@ -330,13 +341,6 @@ def _too_few() -> TacitError:
     return TacitError("bad-parameter", "one report is too few for an interval", fix="collect more reports")
 
 
-#: What is said beside shares that were adjusted.
-BIAS = (
-    "norm-sub: the shares were shifted to be at least 0 and to add up to 1; this makes small shares too "
-    "large and the estimates biased, and the intervals are those of the unbiased estimates"
-)
-
-
 def norm_sub(shares: ArrayLike) -> NDArray[np.float64]:
     """Return the nearest shares (least squares) that are non-negative and add up to one.
 
@@ -355,14 +359,6 @@ def norm_sub(shares: ArrayLike) -> NDArray[np.float64]:
     shifts = (1 - np.cumsum(ordered)) / np.arange(1, len(f) + 1)
     last_positive = np.nonzero(ordered + shifts > 0)[0][-1]
     return np.asarray(np.maximum(f + shifts[last_positive], 0.0))
-
-
-_CHANCE = 1e-3  # of a caution about a table of shares whose reports are right, at most
-_FAR = 6.0  # standard errors
-_FALSE = (
-    "Caution: these reports do not fit the randomizer, so the estimates and intervals are wrong. "
-    "Check that the file holds reports, and not true answers."
-)
 
 
 def caution(question: SurveyQuestion, reports: NDArray[Any], estimate: EstimatedShares | None = None) -> str:

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 
 _MOST_SHOWN = 40
+_MOST_BYTES = 7
+_MOST_NEW_BITS = 20
+_MOST_HASH_BITS = 4  # more bits would make the collector's work longer than the answer is worth
+_KEPT = 32
+_KEPT_ABOVE = 2.5  # standard deviations
 
 
 class HeavyRow(NamedTuple):
@@ -204,13 +209,6 @@ def least_support(respondents: int, randomizer: SupportRandomizer, confidence: f
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-_MOST_BYTES = 7
-_MOST_NEW_BITS = 20
-_MOST_HASH_BITS = 4  # more bits would make the collector's work longer than the answer is worth
-_KEPT = 32
-_KEPT_ABOVE = 2.5  # standard deviations
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

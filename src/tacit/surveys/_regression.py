@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _STEPS = 200
 _SMALL = 1e-12
+_LARGEST = 1e3  # log odds: beyond, a coefficient runs away
+_MOST_VALUES = 50
 
 
 def logistic_parts(
@@ -185,9 +187,6 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
         return np.asarray(np.linalg.solve(matrix, right))
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
-
-
-_LARGEST = 1e3  # log odds: beyond, a coefficient runs away
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -436,9 +435,6 @@ def _not_identified() -> TacitError:
         why="a predictor is a combination of others, or the reports are too few for their noise",
         fix="use fewer predictors, more respondents or a larger epsilon",
     )
-
-
-_MOST_VALUES = 50
 
 
 def fit_logistic_on(

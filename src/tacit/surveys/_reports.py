@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from tacit.surveys._survey_questions import SurveyQuestion
 
 
+_MISSING = "(missing)"
+
+
 def documents_of(reports: Reports) -> list[SurveyReport]:
     """Return one document for each respondent."""
     survey = reports.survey
@@ -135,9 +138,6 @@ def save(reports: Reports, path: str | Path) -> None:
                 target.name,
                 fix=Choose((".jsonl", ".csv", ".parquet")),
             )
-
-
-_MISSING = "(missing)"
 
 
 class AnsweredQuestion(NamedTuple):

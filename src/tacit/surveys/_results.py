@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _MOST = 40  # bars in one figure; more cannot be read
+_MOST_ROWS = 60
 
 
 def shares_figure(table: ShareTable) -> Figure:
@@ -92,9 +93,6 @@ def _covers(table: ShareTable | MeanTable | CrossTable) -> str:
 
 def _name(answer: Any) -> str:
     return shortened(", ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer))
-
-
-_MOST_ROWS = 60
 
 
 class ShareRow(NamedTuple):

@@ -48,6 +48,11 @@ MOST_LABELS = 1_000_000
 _MOST_TEXT = 1_000
 _MOST_NUMBER = 2**63  # of a whole number that is an answer
 _FORMS = Code('["no", "yes"], (18, 90) or range(1, 6)')
+#: Why a question has its randomizer, where its declaration names one.
+DECLARED = "the declared randomizer"
+_FINE = 1000  # steps between the middle and an end of a number's bounds, at least
+_LONG = 1000  # answers: a longer list of the numbers 0, 1, ... is written as their number
+_UNIFORM = 1 / 3  # the variance of a number that is anywhere between -1 and 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +189,6 @@ def are_labels(labels: tuple[object, ...]) -> bool:
         good = all(label and label.isprintable() and len(label) <= _MOST_TEXT for label in texts)
         return good and len(texts) == len(labels)
     return all(type(label) is int and abs(label) < _MOST_NUMBER for label in labels)
-
-
-#: Why a question has its randomizer, where its declaration names one.
-DECLARED = "the declared randomizer"
-_FINE = 1000  # steps between the middle and an end of a number's bounds, at least
-_LONG = 1000  # answers: a longer list of the numbers 0, 1, ... is written as their number
-_UNIFORM = 1 / 3  # the variance of a number that is anywhere between -1 and 1
 
 
 @dataclass(frozen=True, slots=True)

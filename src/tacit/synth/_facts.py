@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 
 _FIRST = Fraction(19, 20)  # of the allowed error, for the first measurement of a table
+METHODS = {
+    "aim": "AIM: the table that the model misses most is chosen privately and measured, round after round",
+    "mst": "MST: a tree of pairs of columns is chosen privately, then measured",
+    "tables": "all tables are measured together, none is chosen",
+}
+_LISTED = 40
 
 
 def interval_level(
@@ -107,14 +113,6 @@ def _ratio(sigma: float, cells: int) -> float:
     if t.max() >= 0.5:
         return math.inf
     return math.exp(float((np.log1p(t) - np.log1p(-t)).sum()) * (1 + 1e-9))
-
-
-METHODS = {
-    "aim": "AIM: the table that the model misses most is chosen privately and measured, round after round",
-    "mst": "MST: a tree of pairs of columns is chosen privately, then measured",
-    "tables": "all tables are measured together, none is chosen",
-}
-_LISTED = 40
 
 
 def table_name(columns: Sequence[SyntheticColumn], at: Sequence[int]) -> str:

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_SWEEPS = 40
+_FIRST = 1.0  # the share of the excess that moves in the first sweep
+_SHRINK = 0.84 ** (1 / 2)
+_LEAST = 1e-9  # of all rows, for a value that the noisy tables deny: it may be all that is possible
+
+
 def draw_codes(model: GraphicalModel, rows: int, by: np.random.Generator) -> NDArray[np.int32]:
     """Draw rows as places on each column.
 
@@ -75,12 +81,6 @@ def _shared_out(
     codes = np.empty(len(group), np.int32)
     codes[order] = values
     return codes
-
-
-_SWEEPS = 40
-_FIRST = 1.0  # the share of the excess that moves in the first sweep
-_SHRINK = 0.84 ** (1 / 2)
-_LEAST = 1e-9  # of all rows, for a value that the noisy tables deny: it may be all that is possible
 
 
 def nonnegative(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from tacit.synth._synthetic_table import SyntheticTable
 
 
+_MOST = 9  # tables in one figure
+_WORDS = ("measured counts; hatched cells are below 2 standard deviations of the noise",)
+
+
 class MeasuredViews:
     """Tables by their columns, in any order: ``tables["age"]``, ``tables[("age", "sex")]``.
 
@@ -180,10 +184,6 @@ def source_of(content: SyntheticTable, rising: Columns) -> CoveredTable | None:
         half_width(table.sigma, many, levels[best]),
         covering(table.sigma, many, levels[best]),
     )
-
-
-_MOST = 9  # tables in one figure
-_WORDS = ("measured counts; hatched cells are below 2 standard deviations of the noise",)
 
 
 def table_figures(content: SyntheticTable, what: str | None) -> tuple[Figure, ...]:

@@ -56,6 +56,15 @@ _DAYS = (datetime(1, 1, 1), datetime(1970, 1, 1), datetime(2024, 2, 29, 23, 59),
 _UNITS = 4  # units beside the one that differs
 _SIDES = 40  # datasets in one database: with more of them it takes longer to find a table
 _SECRET = 20_240_229  # both neighbours rank a unit's rows with the same secret, as one release would
+_REHEARSAL_UNITS = 1_000
+_MAX_ROWS = 12  # of one unit in one table, where its limit is larger
+_PUBLIC_ROWS = 60
+_WORDS = 20  # different texts of a column without keys
+_FIRST_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - days without a zone, like those of the sources
+_CALENDAR_DAYS = 730
+_STORED = {"moment": "date", "date": "date", "text": "text", "number": "number", "boolean": "boolean"}
+_REHEARSAL_SECRET = 20_240_229  # which rows beyond a limit are dropped; there is nothing to hide
+EXAMPLE_HOSPITALS = ("Ahorn", "Birke", "Buche", "Eiche", "Erle", "Fichte", "Linde", "Ulme")
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,16 +367,6 @@ def _float(value: object) -> float:
         return math.inf
 
 
-_REHEARSAL_UNITS = 1_000
-_MAX_ROWS = 12  # of one unit in one table, where its limit is larger
-_PUBLIC_ROWS = 60
-_WORDS = 20  # different texts of a column without keys
-_FIRST_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - days without a zone, like those of the sources
-_CALENDAR_DAYS = 730
-_STORED = {"moment": "date", "date": "date", "text": "text", "number": "number", "boolean": "boolean"}
-_REHEARSAL_SECRET = 20_240_229  # which rows beyond a limit are dropped; there is nothing to hide
-
-
 def rehearsal(dataset: TableDataset, *, seed: int, budget: Budget) -> TableDataset:
     """Return a dataset with the same declared facts, invented rows, and a ledger of its own in memory.
 
@@ -522,9 +521,6 @@ def _unit(number: int, kind: str) -> object:
         "boolean": number % 2 == 0,
     }
     return examples.get(kind, f"unit {number}")
-
-
-EXAMPLE_HOSPITALS = ("Ahorn", "Birke", "Buche", "Eiche", "Erle", "Fichte", "Linde", "Ulme")
 
 
 def example_visits() -> Path:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 FACTS_SCHEMA = "tacit/facts/1"
 #: A column of a public table with more different values is not in the document.
 MAX_VALUES = 10_000
+_MAX_LIMIT = 10**9
+_LIMITS = ("rows", "groups", "per_group", "joined")
 
 
 def facts_document(dataset: TableDataset) -> dict[str, JSON]:
@@ -141,10 +143,6 @@ def _written(values: Sequence[object]) -> list[JSON] | None:
             case _:
                 return None
     return texts
-
-
-_MAX_LIMIT = 10**9
-_LIMITS = ("rows", "groups", "per_group", "joined")
 
 
 def open_facts(document: Mapping[str, JSON], ledger: Charger) -> TableDataset:

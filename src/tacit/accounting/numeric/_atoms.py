@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _MAX_STEERED = 512  # points of a lattice law that steers the search
+_LARGEST = 700.0  # the exponential of more overflows a double
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,6 @@ class LatticeAtoms:
 
     def decay(self, _: float) -> Callable[[float], float]:
         return no_decay
-
-
-_LARGEST = 700.0  # the exponential of more overflows a double
 
 
 class FinitePair(NamedTuple):

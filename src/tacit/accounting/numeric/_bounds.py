@@ -113,6 +113,15 @@ _CELLS = (32, 24, 16, 12, 8, 6)  # grid steps in one epsilon
 _WIDTH = 11.5  # standard deviations on either side of the grid
 _MIN_EPSILON, _MAX_EPSILON = 1e-6, 4.0  # epsilons: below, rounding matters; above, few losses are composed
 _LOOSE = 0.06  # estimated excess from which the zCDP reading is better anyway
+#: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
+_PROPER = (
+    DiscreteGaussianMgf, DiscreteLaplaceMgf, GaussianMgf, LaplaceMgf, ResponseMgf,
+    SampledGaussianMgf, SampledLaplaceMgf,
+)  # fmt: skip
+_DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
+_FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
+_NEARLY = 1.5  # difference of log-moments
+_SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon
 
 
 class _Plan(NamedTuple):
@@ -260,15 +269,6 @@ def _pmf(values: Reals, step: Fraction) -> tuple[Pmf, float]:
     masses = np.zeros(len(values))
     masses[np.round((pair.losses - grid[0]) / as_float(step)).astype(int)] = pair.masses
     return Pmf(first_index * step, step, masses, 4 * U + pair.slack), pair.infinite
-
-
-#: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
-_PROPER = (
-    DiscreteGaussianMgf, DiscreteLaplaceMgf, GaussianMgf, LaplaceMgf, ResponseMgf,
-    SampledGaussianMgf, SampledLaplaceMgf,
-)  # fmt: skip
-
-_DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
 
 def best_bracket(
@@ -452,11 +452,6 @@ def _member_of_family(law: LossLaw, times: int) -> list[tuple[LossLaw, int]]:
         case RenyiLoss():
             return []
     return [(law, times)]
-
-
-_FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
-_NEARLY = 1.5  # difference of log-moments
-_SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon
 
 
 def delta_bounds(parts: Parts, epsilon: float, *, lower: bool = True) -> Bracket:

@@ -60,6 +60,15 @@ if TYPE_CHECKING:
 
 
 _MAX_POINTS = 1 << 15  # points of one law
+_TOPS = (64, 512)  # how many of the largest losses are tried first
+_DIRECT = 4200  # most points of a composition by convolution
+_LARGE = 1 << 15  # most points of a composition by Fourier inversion
+_FINEST = 1 << 20  # a common lattice that is this much finer than that of a law has too many nodes
+_CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution allows, else the last
+_FEW, _MANY = 4200, 16384  # points of the sum of a dozen laws, and of more
+_DOZEN = 12
+_MAX_LAWS = 256  # so that splitting masses to the lattice moves epsilon by at most about 1e-5 of itself
+_AHEAD = 1 + Fraction(1, 2**47)  # beyond the slip of a curve, so that its value at the top is 0
 
 
 class Pmf(NamedTuple):
@@ -169,9 +178,6 @@ def discrete_gaussian(sigma: Fraction, s: Fraction) -> Factor:
     pmf = exact_pmf(DiscreteGaussianLoss(sigma, s))
     support = np.flatnonzero(pmf.masses)
     return Atoms(as_float(pmf.offset) + as_float(pmf.step) * support, pmf.masses[support], pmf.slack)
-
-
-_TOPS = (64, 512)  # how many of the largest losses are tried first
 
 
 class ComposedLosses(NamedTuple):
@@ -288,12 +294,6 @@ def _power(masses: Reals, times: int, slack: float, max_points: int | None = Non
         if times:
             masses, slack = np.convolve(masses, masses)[:max_points], 2 * slack + (len(masses) + 2) * U
     return result, error
-
-
-_DIRECT = 4200  # most points of a composition by convolution
-_LARGE = 1 << 15  # most points of a composition by Fourier inversion
-_FINEST = 1 << 20  # a common lattice that is this much finer than that of a law has too many nodes
-_CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution allows, else the last
 
 
 class LatticeAccountant(NamedTuple):
@@ -433,12 +433,6 @@ def composed(laws: list[tuple[Pmf, int]], step: Fraction) -> ComposedLosses | Fo
     """Compose laws whose own steps are multiples of the step."""
     span = sum((times * (len(pmf.masses) - 1) * pmf.step for pmf, times in laws), Fraction(0))
     return _compose(laws, step, span)
-
-
-_FEW, _MANY = 4200, 16384  # points of the sum of a dozen laws, and of more
-_DOZEN = 12
-_MAX_LAWS = 256  # so that splitting masses to the lattice moves epsilon by at most about 1e-5 of itself
-_AHEAD = 1 + Fraction(1, 2**47)  # beyond the slip of a curve, so that its value at the top is 0
 
 
 def can_snap(parts: Parts) -> bool:

@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 
 
 _LONG = 8192  # BLAS starts its threads a bit above this length
+_LARGE = 1 << 16  # products in one transform: beyond it, spread and FFT
+_MAX_POINTS, _MAX_LOSSES = 1 << 18, 1 << 15
+_HALF = 16
+_MANY = 256  # losses
+#: Nodes and weights with 16 points on [-1, 1], the positive half.
+_GAUSS = np.array([
+    (0.09501250983763744, 0.1894506104550685), (0.2816035507792589, 0.18260341504492358),
+    (0.45801677765722737, 0.16915651939500254), (0.6178762444026438, 0.14959598881657674),
+    (0.755404408355003, 0.12462897125553388), (0.8656312023878318, 0.09515851168249279),
+    (0.9445750230732326, 0.062253523938647894), (0.9894009349916499, 0.027152459411754096),
+])  # fmt: skip
+_NODES = np.concatenate([-_GAUSS[::-1, 0], _GAUSS[:, 0]])
+_WEIGHTS = np.concatenate([_GAUSS[::-1, 1], _GAUSS[:, 1]])
+#: Logarithms of r of the ellipses on which integrands are bounded, one in each row.
+ELLIPSES = np.array([0.8, 1.1, 1.5, 1.9])[:, None]
+_FALL = np.log(64 / 15) - 2 * (len(_NODES) - 1) * ELLIPSES - np.log(-np.expm1(-2 * ELLIPSES))
 
 
 def dot(vector: NDArray[Any], other: NDArray[Any]) -> float:
@@ -33,12 +49,6 @@ def dot(vector: NDArray[Any], other: NDArray[Any]) -> float:
     machine is busy. The error bounds of all callers hold for sums in any order.
     """
     return float(vector @ other) if len(vector) <= _LONG else float(np.einsum("i,i", vector, other))
-
-
-_LARGE = 1 << 16  # products in one transform: beyond it, spread and FFT
-_MAX_POINTS, _MAX_LOSSES = 1 << 18, 1 << 15
-_HALF = 16
-_MANY = 256  # losses
 
 
 def transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Complexes, Reals | float]:
@@ -109,21 +119,6 @@ def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tu
     crowd = dot(weights, window[(where - 2 * _HALF) % points]) + dot(weights, counts[where % points])
     error = 1e-14 + 16 * U * j + growth * (U * (16 * math.log2(points) + crowd + 128))
     return np.fft.rfft(grid)[: nodes + 1].conj() * (growth * (math.sqrt(math.pi / tau) / points)), error
-
-
-#: Nodes and weights with 16 points on [-1, 1], the positive half.
-_GAUSS = np.array([
-    (0.09501250983763744, 0.1894506104550685), (0.2816035507792589, 0.18260341504492358),
-    (0.45801677765722737, 0.16915651939500254), (0.6178762444026438, 0.14959598881657674),
-    (0.755404408355003, 0.12462897125553388), (0.8656312023878318, 0.09515851168249279),
-    (0.9445750230732326, 0.062253523938647894), (0.9894009349916499, 0.027152459411754096),
-])  # fmt: skip
-_NODES = np.concatenate([-_GAUSS[::-1, 0], _GAUSS[:, 0]])
-_WEIGHTS = np.concatenate([_GAUSS[::-1, 1], _GAUSS[:, 1]])
-
-#: Logarithms of r of the ellipses on which integrands are bounded, one in each row.
-ELLIPSES = np.array([0.8, 1.1, 1.5, 1.9])[:, None]
-_FALL = np.log(64 / 15) - 2 * (len(_NODES) - 1) * ELLIPSES - np.log(-np.expm1(-2 * ELLIPSES))
 
 
 def gauss_rule(edges: Reals) -> tuple[Reals, Reals]:

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 _LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01)
 _VISIBLE = (0.5, 0.35, 0.25, 0.15)
 _TILTS = (1.3, 1.7, 2.5, 4.0, 6.0, 10.0, 16.0, 25.0, 40.0, 65.0, 100.0, 160.0, 250.0, 400.0)
+_ROUGH = 513  # dots of the first, rough pair
+_RARE = 400  # dots above the level
+_MAX_RATE = 0.001  # of samples
+_MAX_SAMPLES = 0.3  # the rate times the number; with more, other methods resolve the sum
+_POINTS = (1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 
 
 class LossCut(NamedTuple):
@@ -160,13 +165,6 @@ def difference_bound(bulk: Reals, rest: Reals, k: int) -> Reals:
             np.minimum(k * np.log1p(rest / np.maximum(bulk, 1e-150)), 600.0)
         )
     return bound
-
-
-_ROUGH = 513  # dots of the first, rough pair
-_RARE = 400  # dots above the level
-_MAX_RATE = 0.001  # of samples
-_MAX_SAMPLES = 0.3  # the rate times the number; with more, other methods resolve the sum
-_POINTS = (1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 
 
 class _Scale(NamedTuple):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 32
 _MAX_LISTED = 1 << 21
+_MAX_CHORDS = 1 << 15
+_SMALL = 256  # c below: a table has all probabilities of fair coins
 
 
 class HidingCounts(NamedTuple):
@@ -162,10 +164,6 @@ def _binomial_tail(n: int, p: float, low: int, high: int) -> float:
         return math.exp(-n * divergence * (1 - 1e-9))
 
     return (bound(low - 1) if low > 0 else 0.0) + (bound(high + 1) if high < n else 0.0)
-
-
-_MAX_CHORDS = 1 << 15
-_SMALL = 256  # c below: a table has all probabilities of fair coins
 
 
 class Blanket(NamedTuple):

@@ -45,6 +45,9 @@ _COARSENING = 3e-4  # how much larger s may be made, relative to s
 _STEP = 0.03  # of W, in standard deviations
 _DRIFTS = np.array([-1.5, 0.0, 1.5])  # of T within a group, in standard deviations
 _RARE = 1e-24  # of s: rarer values count as infinite loss
+_MAX_OUTCOMES = 1 << 20
+_PAIR_STEP = 1e-2  # step of a pair that is summed with other laws, in spreads of its loss
+_FINE, _FINER = 2e-3, 6.5e-4  # step: in spreads of one loss, and in spreads of the sum
 
 
 def blanket_round(n: int, e0: float, categories: int) -> ShuffledRound:
@@ -150,11 +153,6 @@ def _signs(s: Reals, reach: Reals, step: Reals, places: int) -> Reals:
     law = np.bincount(flat, (masses * (1 - share)).ravel(), size)
     law += np.bincount(flat + 1, (masses * share).ravel(), size)
     return law.reshape(len(s), places).astype(float)
-
-
-_MAX_OUTCOMES = 1 << 20
-_PAIR_STEP = 1e-2  # step of a pair that is summed with other laws, in spreads of its loss
-_FINE, _FINER = 2e-3, 6.5e-4  # step: in spreads of one loss, and in spreads of the sum
 
 
 @lru_cache(maxsize=16)

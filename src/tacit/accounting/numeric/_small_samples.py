@@ -44,6 +44,15 @@ _WIDEST, _TURN = 1.3, 9.0  # of a first panel: its width, and how far the phase 
 _MAX_PANELS = 2000
 _PLACES = np.linspace(0.0, 1.0, 96)
 _SINH, _COSH = np.sinh(ELLIPSES), np.cosh(ELLIPSES)
+_MAX_RATE = 0.01
+_WITHIN = 4.5  # tilt times epsilon: with more, Fourier inversion resolves the whole law
+_BASE = 1.25  # epsilons between two powers share a cut
+_GAP = 7.2  # standard deviations of the common losses between the largest such epsilon and the level
+_GRANTED = 1e-11  # relative error of masses by the normal distribution function
+_FAR = 14.5  # the largest frequencies of a first rule, times the spread of the common losses
+_STEEP = 5.2  # its largest tilt if a unit is removed, times that spread
+_LARGEST = 300.0  # loss
+_HALF_ROOT = math.sqrt(0.5)
 
 
 class Reach(NamedTuple):
@@ -221,18 +230,6 @@ class TruncatedGaussianMgf:
         logs = reach.turns * turn - nearest**2 / 2 + (theta / mu) ** 2 / 2
         logs += np.maximum(np.maximum((1 + reach.removed) * rise, rise), np.maximum(-reach.added * fall, 0.0))
         return gauss_log_error(np.where(theta < 1.5, logs, np.inf), half)
-
-
-_MAX_RATE = 0.01
-_WITHIN = 4.5  # tilt times epsilon: with more, Fourier inversion resolves the whole law
-
-_BASE = 1.25  # epsilons between two powers share a cut
-_GAP = 7.2  # standard deviations of the common losses between the largest such epsilon and the level
-_GRANTED = 1e-11  # relative error of masses by the normal distribution function
-_FAR = 14.5  # the largest frequencies of a first rule, times the spread of the common losses
-_STEEP = 5.2  # its largest tilt if a unit is removed, times that spread
-_LARGEST = 300.0  # loss
-_HALF_ROOT = math.sqrt(0.5)
 
 
 def small_sample_accountant(loss_sum: LossSum) -> SmallSampleAccountant:

@@ -49,6 +49,14 @@ if TYPE_CHECKING:
 
 _GRID: Final = 16  # steps of one allele; frequencies are centred at a sixteenth of an allele
 _BLOCK: Final = 100  # people at a time
+_MISREAD: Final = 0.001  # the share of alleles that sequencing gets wrong
+_CARRIED: Final = 20_000  # alleles of one genome from which the attacker picks the rarest
+_ASKED_OF_TACIT: Final = 100
+_SURE: Final = 0.95
+_STEP: Final = 0.005  # of the logarithm of a probability
+_MOST_MARKERS: Final = 120
+#: The frequencies of the rarer allele: as informative as possible, and spread between 0.05 and 0.5.
+_KINDS: Final = {"0.5": (0.5, 0.5), "0.05 to 0.5": (0.05, 0.5)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -390,11 +398,6 @@ class _Worlds:
         return above / spread
 
 
-_MISREAD: Final = 0.001  # the share of alleles that sequencing gets wrong
-_CARRIED: Final = 20_000  # alleles of one genome from which the attacker picks the rarest
-_ASKED_OF_TACIT: Final = 100
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class BeaconAttack(Drawn, Reportable):
     """Whether a beacon, which answers only yes or no, reveals that a person's genome is in its database.
@@ -556,13 +559,6 @@ def _score(
     ratio = np.where(no, log_missed - log_absent, np.log1p(-missed) - np.log1p(-absent))
     score: npt.NDArray[np.float64] = ratio.sum(axis=1)
     return score
-
-
-_SURE: Final = 0.95
-_STEP: Final = 0.005  # of the logarithm of a probability
-_MOST_MARKERS: Final = 120
-#: The frequencies of the rarer allele: as informative as possible, and spread between 0.05 and 0.5.
-_KINDS: Final = {"0.5": (0.5, 0.5), "0.05 to 0.5": (0.05, 0.5)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -46,6 +46,14 @@ DELTA: Final = Fraction(1, 10**5)
 GRID: Final = 2**20
 _SIDE: Final = 8
 _CLASSES: Final = 10
+_MEMBERSHIP_STREAM: Final = 4000
+_RELEASES: Final = 128  # noisy updates in each world of a run
+_ROUNDS: Final = (1, 10, 100)
+_CLOSE: Final = 0.02  # the largest difference of a pixel in a picture that counts as recovered
+_SHOWN: Final = 8  # patients in the picture
+_SERVERS: Final = ("honest", "trap")
+_AREA_HEADER = ("epsilon", "noise in clipping lengths", "measured area", "largest area of any attacker")
+_INVERSION_STREAM: Final = 1000  # the first of the hash's streams for weights and patients
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,11 +296,6 @@ def _normal(shape: tuple[int, ...], stream: int) -> _Reals:
     return numbers.reshape(shape)
 
 
-_MEMBERSHIP_STREAM: Final = 4000
-_RELEASES: Final = 128  # noisy updates in each world of a run
-_ROUNDS: Final = (1, 10, 100)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class UpdateMembership(Drawn, Reportable):
     """Whether an update of a network reveals that a patient took part.
@@ -481,11 +484,6 @@ def _areas(
     return {size: float(np.mean(areas)) for size, areas in areas_by_size.items()}
 
 
-_CLOSE: Final = 0.02  # the largest difference of a pixel in a picture that counts as recovered
-_SHOWN: Final = 8  # patients in the picture
-_SERVERS: Final = ("honest", "trap")
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class UpdateInversion(Drawn, Reportable):
     """How many pictures of patients come back out of one update of a network.
@@ -578,9 +576,6 @@ class UpdateInversion(Drawn, Reportable):
         return {name: value for name, value in Reportable.to_dict(self).items() if name != "rows"}
 
 
-_AREA_HEADER = ("epsilon", "noise in clipping lengths", "measured area", "largest area of any attacker")
-
-
 def update_inversion(
     batches: Iterable[SupportsIndex] = (1, 2, 4, 8, 16, 32),
     *,
@@ -655,9 +650,6 @@ def update_inversion(
         insiders=tuple(insiders),
         rows=_rows(scans, units, noises[-1], f"Tacit, epsilon {float(promised[-1]):g}"),
     )
-
-
-_INVERSION_STREAM: Final = 1000  # the first of the hash's streams for weights and patients
 
 
 def _update(network: ScanNetwork, some: Scans, noise: DiscreteGaussian | str) -> _Reals:

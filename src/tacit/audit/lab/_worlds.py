@@ -34,6 +34,8 @@ DIAGNOSES: Final = (
 _WEIGHTS: Final = np.array([24, 14, 12, 10, 9, 8, 7, 6, 4, 3, 2, 1]) / 100
 _POSTCODES: Final = 100
 _MOST_PEOPLE: Final = 1_000_000
+#: The share of outsiders whom an attacker may wrongly call members.
+FALSE_ALARMS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,10 +291,6 @@ def noisy_counts(counts: npt.NDArray[np.int64], epsilon: Fraction) -> npt.NDArra
 
 def _bound(epsilon: Fraction) -> float:
     return Cost.pure(epsilon).advantage
-
-
-#: The share of outsiders whom an attacker may wrongly call members.
-FALSE_ALARMS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,14 @@ _NAN = "'NaN'::float8"
 _ZERO = double(0)
 #: The spaces that DuckDB trims: Unicode's separators.
 _SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
+_TYPES: dict[Kind, str] = {"number": "float8", "text": "text", "boolean": "boolean", "date": "timestamp"}
+_MAX_NAME = 63
+_FEW = 8
 
 
 def text_constant(text: str) -> str:
     """Quote a text constant; the engine's session reads a backslash as itself."""
     return "'" + text.replace("'", "''") + "'::text"
-
-
-_TYPES: dict[Kind, str] = {"number": "float8", "text": "text", "boolean": "boolean", "date": "timestamp"}
-_MAX_NAME = 63
-_FEW = 8
 
 
 class PostgresDialect(Dialect):

@@ -28,6 +28,21 @@ if TYPE_CHECKING:
 #: A column, a bound name or a number: short enough to be written several times.
 _NAME = r"""(?:[a-z_][a-z0-9_]*\.)?(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")"""
 _ATOM = re.compile(rf"{_NAME}|\(-{_NAME}\)|{_NAME}::float8|\(?-?'[-+.0-9a-zA-Z]+'::float8\)?")
+_MAX_DOUBLE = sys.float_info.max
+#: Powers of two that make up every other one, exactly, as numerics.
+_POWERS = [2 ** (2**i) for i in range(11)]
+_PART = re.compile(r"%-?.", re.DOTALL)
+#: A part of a format: how to_char writes it.
+_CHARS = {
+    "%a": "Dy", "%A": "FMDay", "%w": "", "%u": "", "%d": "DD", "%-d": "FMDD", "%b": "Mon", "%B": "FMMonth",
+    "%m": "MM", "%-m": "FMMM", "%Y": "YYYY", "%H": "HH24", "%-H": "FMHH24", "%I": "HH12", "%-I": "FMHH12",
+    "%p": "AM", "%M": "MI", "%-M": "FMMI", "%S": "SS", "%-S": "FMSS", "%j": "DDD", "%-j": "FMDDD", "%V": "IW",
+    "%G": "IYYY",
+}  # fmt: skip
+_MAX_DAYS = 4_000_000
+#: The last day of the calendar, counted from the first.
+_LAST_DAY = 3_652_058
+_FIRST_MONTH, _LAST_MONTH = 12, 9999 * 12 + 11
 
 
 def named(body: Callable[..., str], *values: str) -> str:
@@ -49,9 +64,6 @@ def named(body: Callable[..., str], *values: str) -> str:
     names = "abcdefgh"[: len(values)]
     columns = ", ".join(f"{value} AS {name}" for name, value in zip(names, values, strict=True))
     return f"(SELECT {body(*(f'tacit_v.{n}' for n in names))} FROM (SELECT {columns} OFFSET 0) tacit_v)"
-
-
-_MAX_DOUBLE = sys.float_info.max
 
 
 def double(value: float) -> str:
@@ -142,10 +154,6 @@ def divided(a: str, b: str) -> str:
         )
 
     return named(body, a, b)
-
-
-#: Powers of two that make up every other one, exactly, as numerics.
-_POWERS = [2 ** (2**i) for i in range(11)]
 
 
 def remainder(a: str, b: str) -> str:
@@ -293,20 +301,6 @@ def _largest(scale: float) -> float:
     while math.isinf(largest * scale):
         largest = math.nextafter(largest, 0)
     return largest
-
-
-_PART = re.compile(r"%-?.", re.DOTALL)
-#: A part of a format: how to_char writes it.
-_CHARS = {
-    "%a": "Dy", "%A": "FMDay", "%w": "", "%u": "", "%d": "DD", "%-d": "FMDD", "%b": "Mon", "%B": "FMMonth",
-    "%m": "MM", "%-m": "FMMM", "%Y": "YYYY", "%H": "HH24", "%-H": "FMHH24", "%I": "HH12", "%-I": "FMHH12",
-    "%p": "AM", "%M": "MI", "%-M": "FMMI", "%S": "SS", "%-S": "FMSS", "%j": "DDD", "%-j": "FMDDD", "%V": "IW",
-    "%G": "IYYY",
-}  # fmt: skip
-_MAX_DAYS = 4_000_000
-#: The last day of the calendar, counted from the first.
-_LAST_DAY = 3_652_058
-_FIRST_MONTH, _LAST_MONTH = 12, 9999 * 12 + 11
 
 
 def date_part(part: str, moment: str) -> str:

@@ -62,6 +62,31 @@ _UTF8 = (
     "|e[1-9abcef](?:[89ab][0-9a-f]){2}|ed[89][0-9a-f][89ab][0-9a-f]|f0[9ab][0-9a-f](?:[89ab][0-9a-f]){2}"
     "|f[1-3](?:[89ab][0-9a-f]){3}|f48[0-9a-f](?:[89ab][0-9a-f]){2})*$"
 )
+_PLACES = """SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,
+has_schema_privilege(n.oid, 'USAGE')
+AND has_any_column_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'SELECT'),
+row_security_active(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname = ANY($1) AND relname = $2
+AND relpersistence <> 't' -- of another session
+ORDER BY array_position($1, nspname::text) LIMIT 1"""
+_BELOW = """WITH RECURSIVE below(relid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1
+UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
+SELECT count(*) FROM below JOIN pg_class ON oid = relid WHERE relkind NOT IN ('r', 'p')"""
+_SAME_FILES = """WITH RECURSIVE below(relid) AS (SELECT $1::oid
+UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
+SELECT bool_and(pg_relation_filenode(oid) IS NOT DISTINCT FROM nullif(relfilenode, 0))
+FROM below JOIN pg_class ON oid = relid"""
+_OTHERS = """SELECT CASE WHEN nspname = ANY($1) THEN relname::text ELSE nspname || '.' || relname END,
+relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+WHERE relkind IN ('r', 'p') AND NOT relispartition AND has_schema_privilege(n.oid, 'USAGE')
+AND has_any_column_privilege(c.oid, 'SELECT')
+AND nspname <> ALL(ARRAY['pg_catalog', 'information_schema']) AND nspname NOT LIKE 'pg\\_%'
+ORDER BY nspname <> ALL($1), 1 LIMIT 1000"""
+_REFUSED = {
+    "v": ("a view", "a view computes its rows when it is read"),
+    "m": ("a materialized view", "its rows were computed by a query"),
+    "f": ("a foreign table", "its rows are computed elsewhere when it is read, and not at one moment"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,33 +352,6 @@ class TableView:
             *(f"{quote(name)} bigint" for name in self.grids),
             "tacit_r bigint",
         ]
-
-
-_PLACES = """SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,
-has_schema_privilege(n.oid, 'USAGE')
-AND has_any_column_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'SELECT'),
-row_security_active(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname = ANY($1) AND relname = $2
-AND relpersistence <> 't' -- of another session
-ORDER BY array_position($1, nspname::text) LIMIT 1"""
-_BELOW = """WITH RECURSIVE below(relid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1
-UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
-SELECT count(*) FROM below JOIN pg_class ON oid = relid WHERE relkind NOT IN ('r', 'p')"""
-_SAME_FILES = """WITH RECURSIVE below(relid) AS (SELECT $1::oid
-UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
-SELECT bool_and(pg_relation_filenode(oid) IS NOT DISTINCT FROM nullif(relfilenode, 0))
-FROM below JOIN pg_class ON oid = relid"""
-_OTHERS = """SELECT CASE WHEN nspname = ANY($1) THEN relname::text ELSE nspname || '.' || relname END,
-relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-WHERE relkind IN ('r', 'p') AND NOT relispartition AND has_schema_privilege(n.oid, 'USAGE')
-AND has_any_column_privilege(c.oid, 'SELECT')
-AND nspname <> ALL(ARRAY['pg_catalog', 'information_schema']) AND nspname NOT LIKE 'pg\\_%'
-ORDER BY nspname <> ALL($1), 1 LIMIT 1000"""
-_REFUSED = {
-    "v": ("a view", "a view computes its rows when it is read"),
-    "m": ("a materialized view", "its rows were computed by a query"),
-    "f": ("a foreign table", "its rows are computed elsewhere when it is read, and not at one moment"),
-}
 
 
 class FoundTable(NamedTuple):

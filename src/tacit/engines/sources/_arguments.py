@@ -49,6 +49,13 @@ _FILES: dict[str, tuple[str, type[ParquetSource | CsvSource | StoredTable]]] = {
 
 #: The words day, month and year, each once, with the same sign between them; or nothing.
 _DATE_ORDER = r"|(day|month|year)([./-])(?!\1)(day|month|year)\2(?!\1|\3)(day|month|year)"
+#: DuckDB holds a row of at most 262,136 bytes: 16 for a text, 8 for a number and a bit for each. Ranking rows
+#: of this length takes it about a minute; longer ones take several.
+_MAX_ROW = 160_000
+_TEXT, _NUMBER = 16, 8
+_SHORT = frozenset({"number", "boolean", "moment"})
+_LONG = ("DECIMAL", "HUGEINT", "UHUGEINT")
+_TREE = "SELECT name, coalesce(num_children, 0) FROM parquet_schema($path)"
 
 
 def read_source(source: object, *, table: str = "") -> Source:
@@ -222,15 +229,6 @@ def _read_dates(order: str) -> str:
     words = "the words day, month and year with one sign between them"
     Matching(words, _DATE_ORDER, "day.month.year").read("dates", order)
     return "" if order == "-".join(DATE_PARTS) else order
-
-
-#: DuckDB holds a row of at most 262,136 bytes: 16 for a text, 8 for a number and a bit for each. Ranking rows
-#: of this length takes it about a minute; longer ones take several.
-_MAX_ROW = 160_000
-_TEXT, _NUMBER = 16, 8
-_SHORT = frozenset({"number", "boolean", "moment"})
-_LONG = ("DECIMAL", "HUGEINT", "UHUGEINT")
-_TREE = "SELECT name, coalesce(num_children, 0) FROM parquet_schema($path)"
 
 
 def check_sources(tables: Mapping[str, SourceTable]) -> None:

@@ -48,6 +48,8 @@ _MAX_HEADER = 1 << 20
 _CHUNK = 1 << 24
 _MIN_DEFINED = 200  # of 256 bytes; encodings with several bytes for a sign define fewer bytes alone
 _CODE, _RETURN, _FEED, _BOTH = b"\x1aa", b"\x1ab", b"\x1ac", b"\x1ad"
+_SEPARATOR_LINE = re.compile(r"\ufeff?sep=.?", re.IGNORECASE)
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 def header_bytes(path: Path, quote: str = '"') -> bytes | None:
@@ -187,10 +189,6 @@ def cell_sql(column: str) -> str:
     """Write the cell that a coded cell stands for."""
     plain = f"replace(replace({column}, chr(26) || 'b', chr(13)), chr(26) || 'c', chr(10))"
     return f"replace({plain}, chr(26) || 'a', chr(26))"
-
-
-_SEPARATOR_LINE = re.compile(r"\ufeff?sep=.?", re.IGNORECASE)
-_DELIMITERS = (",", ";", "\t", "|")
 
 
 def csv_names(path: Path, encoding: str, separator: str, quote: str) -> list[str] | None:

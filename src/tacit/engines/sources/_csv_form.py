@@ -41,6 +41,9 @@ _SETTLED = 2 * 10**9  # ns: a file changed more recently may change again withou
 _MARK = b"\xef\xbb\xbf"
 _FEED, _RETURN = 10, 13
 _NEAR = 8  # line breaks at the end of a part that are tried one by one
+NOT_UTF8 = "it has a byte that is not UTF-8"
+#: What a file that is not UTF-8 most often is: as latin-1, with signs such as € and – in place of controls.
+_USUAL = "windows-1252"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +222,6 @@ def _text_defect(part: bytes, dialect: CsvDialect) -> tuple[int, str] | None:
     except UnicodeDecodeError as error:
         return error.start, NOT_UTF8
     return None
-
-
-NOT_UTF8 = "it has a byte that is not UTF-8"
-#: What a file that is not UTF-8 most often is: as latin-1, with signs such as € and – in place of controls.
-_USUAL = "windows-1252"
 
 
 def _width_defect(

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     import duckdb
 
 
+_COARSE = {"s", "ms"}
+_HUGE = {"Int128", "UInt128"}  # Polars gives a column this type as soon as one value needs it
+_LONG = 400  # a decimal with more digits before or after the point is written with an exponent
+
+
 def as_digits(frame: Any) -> tuple[Any, list[int]]:
     """Return the frame with digits for text that is not UTF-8, and the columns that have them.
 
@@ -115,11 +120,6 @@ def _decoded_texts(array: Any) -> list[str | None]:
     plain = plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
     values = plain.cast(pa.large_binary()).to_pylist()
     return [None if value is None else value.hex() for value in values]
-
-
-_COARSE = {"s", "ms"}
-_HUGE = {"Int128", "UInt128"}  # Polars gives a column this type as soon as one value needs it
-_LONG = 400  # a decimal with more digits before or after the point is written with an exponent
 
 
 def register(con: duckdb.DuckDBPyConnection, name: str, frame: Any) -> None:

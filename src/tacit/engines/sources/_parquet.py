@@ -37,6 +37,14 @@ if TYPE_CHECKING:
 
 
 _ENDS = (".parquet", ".pq")
+_SCHEMA, _CONVERTED, _LOGICAL = 2, 6, 10
+_TEXTS = {_CONVERTED: {0, 8, 38}, _LOGICAL: {0x1C, 0x4C, 0xCC}}  # UTF8, ENUM, JSON as they are written
+_STRUCT, _LIST, _BINARY = 12, 9, 8
+_WIDTHS = {1: 0, 2: 0, 3: 1, 7: 8}
+_NUMBERS = {4, 5, 6}
+_FULL_NIBBLE = 0xF0
+_SCHEMES = ("https://", "http://", "s3://", "gs://", "gcs://", "r2://")
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_pattern(path: Path) -> bool:
@@ -130,14 +138,6 @@ def check_same_schema(files: Sequence[Path], schemas: Sequence[ColumnTypes]) -> 
         )
 
 
-_SCHEMA, _CONVERTED, _LOGICAL = 2, 6, 10
-_TEXTS = {_CONVERTED: {0, 8, 38}, _LOGICAL: {0x1C, 0x4C, 0xCC}}  # UTF8, ENUM, JSON as they are written
-_STRUCT, _LIST, _BINARY = 12, 9, 8
-_WIDTHS = {1: 0, 2: 0, 3: 1, 7: 8}
-_NUMBERS = {4, 5, 6}
-_FULL_NIBBLE = 0xF0
-
-
 def copy_with_bytes(file: Path, copy: Path) -> None:
     """Copy a Parquet file to one that has bytes in place of text; raise ValueError on another format."""
     shutil.copyfile(file, copy)
@@ -214,10 +214,6 @@ def _number(footer: bytearray, at: int) -> tuple[int, int]:
         at += 1
         if footer[at - 1] < 128:
             return value, at
-
-
-_SCHEMES = ("https://", "http://", "s3://", "gs://", "gcs://", "r2://")
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_remote(place: object) -> bool:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 _KEY_TYPES: dict[type, str] = {str: "string", float: "double", bool: "boolean"}
+_KIND_TYPES = {"number": "double", "boolean": "boolean"}
 
 
 def view_types(types: ColumnTypes) -> StoredTypes:
@@ -107,9 +108,6 @@ def keys_sql(lines: Sequence[Sequence[object]]) -> tuple[str, str]:
     fields = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
     rows = json.dumps([{f"k{i}": key for i, key in enumerate(line)} for line in lines])
     return f"SELECT inline(from_json(:rows, 'array<struct<{fields}>>', map('mode', 'FAILFAST')))", rows
-
-
-_KIND_TYPES = {"number": "double", "boolean": "boolean"}
 
 
 def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> SparkEngine:

@@ -39,6 +39,14 @@ _EPOCH = rf"(?i)^{_W}-?epoch{_W}\z"
 
 _LARGEST = "1.7976931348623157e308"
 _TWO_63 = "9223372036854775808e0"
+_FIRST, _LAST = "TIMESTAMP_NTZ '0001-01-01'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
+_FORMAT = re.compile(r"%-?.|[^%]+", re.DOTALL)
+_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
+_SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 
 
 def string(text: str) -> str:
@@ -145,16 +153,6 @@ def text_of_bytes(x: str) -> str:
     spelled = string(r"\\x$1")
     pairs = f"regexp_replace(hex(substring({x}, 1, {MOST_TEXT // 4})), '(..)', {spelled})"
     return f"substring({pairs}, 1, {MOST_TEXT})"
-
-
-_FIRST, _LAST = "TIMESTAMP_NTZ '0001-01-01'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
-_FORMAT = re.compile(r"%-?.|[^%]+", re.DOTALL)
-_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
-_SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 
 
 def in_calendar(moment: str) -> str:

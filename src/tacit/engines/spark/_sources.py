@@ -37,6 +37,21 @@ _FAMILIES: dict[StoredType, TypeFamily] = {
     "whole": "number", "float": "number", "digits": "number", "text": "text", "boolean": "boolean",
     "moment": "moment",
 }  # fmt: skip
+_ENDS = (".parquet", ".pq")
+_OTHER_FILES = (".csv", ".tsv", ".csv.gz", ".json", ".jsonl", ".orc", ".avro", ".txt", ".xlsx", ".duckdb")
+#: How many databases of a catalog are searched for a name that was misspelled.
+_FEW_DATABASES = 20
+_MOMENTS = {"timestamp", "timestamp_ntz"}
+_MAX_DIGITS = 38
+_SHORT = 18  #: Decimals with as many digits are whole numbers of 64 bits, whose digits Spark does not count.
+#: DuckDB's names of types, as it finds them in a Parquet file, and how Spark declares them.
+_DECLARED = {
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint",
+    "UTINYINT": "smallint", "USMALLINT": "int", "UINTEGER": "bigint", "UBIGINT": "decimal(20,0)",
+    "FLOAT": "float", "DOUBLE": "double", "VARCHAR": "string", "JSON": "string", "BLOB": "binary",
+    "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+}  # fmt: skip
 
 
 def stored_type(kind: str) -> StoredType | None:
@@ -137,23 +152,6 @@ def _named_text(text: str) -> str:
     size, digest = f"octet_length({text})", f"concat('sha256:', sha2(CAST({text} AS BINARY), 256))"
     hashed = f"{size} >= 71 AND ({size} > {MOST_TEXT} OR startswith({text}, 'sha256:'))"
     return f"(CASE WHEN NOT is_valid_utf8({text}) OR ({hashed}) THEN {digest} ELSE {text} END)"
-
-
-_ENDS = (".parquet", ".pq")
-_OTHER_FILES = (".csv", ".tsv", ".csv.gz", ".json", ".jsonl", ".orc", ".avro", ".txt", ".xlsx", ".duckdb")
-#: How many databases of a catalog are searched for a name that was misspelled.
-_FEW_DATABASES = 20
-_MOMENTS = {"timestamp", "timestamp_ntz"}
-_MAX_DIGITS = 38
-_SHORT = 18  #: Decimals with as many digits are whole numbers of 64 bits, whose digits Spark does not count.
-#: DuckDB's names of types, as it finds them in a Parquet file, and how Spark declares them.
-_DECLARED = {
-    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint",
-    "UTINYINT": "smallint", "USMALLINT": "int", "UINTEGER": "bigint", "UBIGINT": "decimal(20,0)",
-    "FLOAT": "float", "DOUBLE": "double", "VARCHAR": "string", "JSON": "string", "BLOB": "binary",
-    "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
-    "TIMESTAMP WITH TIME ZONE": "timestamp",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)

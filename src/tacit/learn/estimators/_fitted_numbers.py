@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 _SHOWN = 8  # lines of a table that the text shows
 
 _STORED: Instance[dict[str, Any]] = Instance(dict, "document=numbers.to_json()", "what to_json wrote")
+_MAX_BINS = 1_000
+_CUTS = 'cuts={"age": [30, 40, 50, 60]}'
+_CATEGORIES = 'categories={"sex": ["female", "male"]}'
+_MAX_CHARTS = 9  # charts in one figure
+_WORDS = 8  # bins up to which each is named
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,11 +133,6 @@ class FittedNumbers(Content):
         zero = ChartSeries("across", (), (0.0,), colour=GREY, dashed=True)
         chart = Chart((zero, *series[:MOST_SERIES]), ChartAxis("place in the array"), ChartAxis(name))
         return Figure(f"{self.estimator}, {name}", (chart,))
-
-
-_MAX_BINS = 1_000
-_CUTS = 'cuts={"age": [30, 40, 50, 60]}'
-_CATEGORIES = 'categories={"sex": ["female", "male"]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,10 +366,6 @@ def _extreme(shape: ShapeFunction, pick: Any) -> str:
     """Say which bin adds least or most, the bin for missing values aside."""
     at = int(pick(shape.values[:-1]))
     return f"{shape.labels[at]}: {shape.values[at]:+.2f} +/- {shape.error[at]:.2f}"
-
-
-_MAX_CHARTS = 9  # charts in one figure
-_WORDS = 8  # bins up to which each is named
 
 
 def shape_figures(model: ShapeFunctions, name: str | None) -> tuple[Figure, ...]:

@@ -54,6 +54,7 @@ _MAX_WEIGHT = 2**8
 _BLOCK = 2**16  # units at a time
 _TABLE_STEPS = 2**8  # predictions are looked up on a grid of 1/256
 _TABLE_REACH = 32
+_FURTHEST = 2.0**100  # where a descent that runs away stops
 
 
 class ResidualRule(Protocol):
@@ -221,9 +222,6 @@ def _fits(shortened: NDArray[np.int64]) -> NDArray[np.bool_]:
     small = squares <= CLIP_STEPS  # else the norm is too large, and the sum below could overflow
     total = np.where(small, squares, 0) * 2**28 + np.where(small, mixed, 0) * 2**15 + rest
     return np.asarray(small & (total <= CLIP_STEPS**2))
-
-
-_FURTHEST = 2.0**100  # where a descent that runs away stops
 
 
 @dataclass(frozen=True)

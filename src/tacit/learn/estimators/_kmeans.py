@@ -46,6 +46,21 @@ if TYPE_CHECKING:
 
 _RESTARTS = 20
 _LLOYD_MOVES = 50
+#: What one row adds to a count, beside a sum in which it has at most RADIUS: in splits, leaves and moves.
+COUNTED = {"splits": RADIUS, "leaves": RADIUS // 2, "moves": 2 * RADIUS // 3}
+#: How far one row moves the integers of a step, in L2, rounded up.
+MOVED = {name: math.isqrt(RADIUS**2 + counted**2) + 1 for name, counted in COUNTED.items()}
+_SEED = 20261116  # of the public directions
+_FINE = 2**10  # steps of a direction's coordinates
+#: The share of the squared signal-to-noise of each part.
+_SHARES = {"splits": Fraction(2, 10), "leaves": Fraction(4, 10), "moves": Fraction(3, 10)}
+_MEANS = Fraction(1, 10)  # the share of the moments of all rows
+_WIDE = 2  # the radius of all rows, in roots of the total variance
+_MOVES = 2
+_MANY = 2  # centres for each cluster in the first move
+_SMALLEST = 0.05  # the smallest radius of a cluster, as a share of the largest row
+_DEEPEST = 8
+_REACH = 3  # the radius of a cluster, in root mean squared distances of leaves
 
 
 def weighted_kmeans(
@@ -94,14 +109,6 @@ def _spread_start(
         chance = far / far.sum() if far.sum() > 0 else weights / weights.sum()
         chosen.append(int(draw.choice(len(points), p=chance)))
     return points[chosen]
-
-
-#: What one row adds to a count, beside a sum in which it has at most RADIUS: in splits, leaves and moves.
-COUNTED = {"splits": RADIUS, "leaves": RADIUS // 2, "moves": 2 * RADIUS // 3}
-#: How far one row moves the integers of a step, in L2, rounded up.
-MOVED = {name: math.isqrt(RADIUS**2 + counted**2) + 1 for name, counted in COUNTED.items()}
-_SEED = 20261116  # of the public directions
-_FINE = 2**10  # steps of a direction's coordinates
 
 
 def directions(level: int, features: int) -> NDArray[np.int64]:
@@ -228,17 +235,6 @@ def nearest_centres(rows: NDArray[np.int64], centres: NDArray[np.int64]) -> NDAr
     return np.asarray(
         ((points**2).sum(axis=1) - 2 * (rows.astype(np.float64) @ points.T)).argmin(axis=1), np.int64
     )
-
-
-#: The share of the squared signal-to-noise of each part.
-_SHARES = {"splits": Fraction(2, 10), "leaves": Fraction(4, 10), "moves": Fraction(3, 10)}
-_MEANS = Fraction(1, 10)  # the share of the moments of all rows
-_WIDE = 2  # the radius of all rows, in roots of the total variance
-_MOVES = 2
-_MANY = 2  # centres for each cluster in the first move
-_SMALLEST = 0.05  # the smallest radius of a cluster, as a share of the largest row
-_DEEPEST = 8
-_REACH = 3  # the radius of a cluster, in root mean squared distances of leaves
 
 
 @dataclass(slots=True)

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+RADIUS = 2**15  # grid steps from the middle to the furthest row
+#: How far a row moves count, sum and squared length, in L2, rounded up: each is at most RADIUS.
+MOVED_MEANS = math.isqrt(3 * RADIUS**2) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class RowGrid:
     """Public facts that turn features into whole numbers: bounds, what one unit of a feature is, the radius.
@@ -140,11 +145,6 @@ def finite_features(estimator: Any, X: Any, middle: NDArray[np.float64]) -> NDAr
     check_is_fitted(estimator)
     features = as_numbers(validate_data(estimator, X, reset=False, ensure_all_finite=False, dtype=None))
     return np.ascontiguousarray(np.where(np.isfinite(features), features, middle))  # sums then have one order
-
-
-RADIUS = 2**15  # grid steps from the middle to the furthest row
-#: How far a row moves count, sum and squared length, in L2, rounded up: each is at most RADIUS.
-MOVED_MEANS = math.isqrt(3 * RADIUS**2) + 1
 
 
 def moment_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:

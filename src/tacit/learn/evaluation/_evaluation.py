@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from tacit.learn._examples import Examples
 
 
+_STAND_OUT = 5  # a class must have so many sigmas times the root of the number of bins
+_ALONE = "the model scores each row by itself"
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredModel:
     """A model that is evaluated: how it scores rows, and what identifies it."""
@@ -130,10 +134,6 @@ def _scores(score: Callable[[Any], Any], rows: NDArray[Any], classes: int) -> ND
     if chances.shape == (len(rows),) and classes == 2:
         chances = np.stack([1 - chances, chances], axis=1)
     return chances if chances.shape == (len(rows), classes) else None
-
-
-_STAND_OUT = 5  # a class must have so many sigmas times the root of the number of bins
-_ALONE = "the model scores each row by itself"
 
 
 def draft_evaluation(

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Value
 
 
+_ENDS = (0.0, 1.0)
+_GUESSING = ChartSeries("line", _ENDS, _ENDS, colour=GREY, dashed=True)
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredShare:
     """A measure of a model on held-out units, with an interval for the noise and for the sample of units.
@@ -278,10 +282,6 @@ def _numbers(measure: MeasuredShare | None) -> JSON:
 
 def _read(document: Any) -> MeasuredShare | None:
     return None if document is None else MeasuredShare(*(float(number) for number in document))
-
-
-_ENDS = (0.0, 1.0)
-_GUESSING = ChartSeries("line", _ENDS, _ENDS, colour=GREY, dashed=True)
 
 
 def evaluation_figures(evaluation: Evaluation, figure: str | None) -> tuple[Figure, ...]:

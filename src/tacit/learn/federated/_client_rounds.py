@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 #: What a client does with the weights of a round: it returns how they should change, array by array.
 LocalLearning: TypeAlias = "Callable[[list[NDArray[np.float64]]], Sequence[Any]]"
+_LARGEST = 1e100  # weights beyond it stop moving: a public rule that keeps messages finite
 
 
 class Client:
@@ -142,9 +143,6 @@ def unflatten(line: NDArray[np.float64], shapes: Sequence[Sequence[int]]) -> lis
     sizes = [int(np.prod(shape)) for shape in shapes]
     parts = np.split(np.asarray(line, dtype=np.float64), np.cumsum(sizes)[:-1]) if sizes else []
     return [part.reshape(tuple(shape)) for part, shape in zip(parts, shapes, strict=True)]
-
-
-_LARGEST = 1e100  # weights beyond it stop moving: a public rule that keeps messages finite
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,19 @@ Precision: TypeAlias = Literal["float32", "tf32", "bfloat16"]
 #: device with kernels. TF32 itself truncates by less than 2^-10. In float32 only sums of squares are rounded.
 MARGINS: Final[dict[Precision, float]] = {"float32": 1e-5, "tf32": 2**-8, "bfloat16": 2**-8}
 _ROUNDED: ContextVar[bool] = ContextVar("rounded", default=False)
+#: About how many programs keep a device busy.
+BUSY: Final = 528
+#: The largest image whose norms come from inner products of its positions.
+MAX_POSITIONS: Final = 64
+#: Below so many channels, taps and channels together are the lines of a gradient.
+FEW_CHANNELS: Final = 16
+#: The share of a kernel's blocks that a gradient must fill.
+FULL: Final = 0.45
+#: As `tacit.learn.layers._bookkeeping.CANCELLED`, for operands of eight bits.
+CANCELLED: Final = 1e-4
+#: The largest squared length of an operand beside which nothing that matters is lost: a gradient with a
+#: longer one counts as not finite.
+EXTREME: Final = 1e28
 
 
 def read_precision(precision: str) -> Precision:
@@ -87,21 +100,6 @@ def without_autocast(value: Tensor) -> AbstractContextManager[Any]:
     if torch.is_autocast_enabled(value.device.type):
         return torch.autocast(value.device.type, enabled=False)
     return nullcontext()
-
-
-#: About how many programs keep a device busy.
-BUSY: Final = 528
-#: The largest image whose norms come from inner products of its positions.
-MAX_POSITIONS: Final = 64
-#: Below so many channels, taps and channels together are the lines of a gradient.
-FEW_CHANNELS: Final = 16
-#: The share of a kernel's blocks that a gradient must fill.
-FULL: Final = 0.45
-#: As `tacit.learn.layers._bookkeeping.CANCELLED`, for operands of eight bits.
-CANCELLED: Final = 1e-4
-#: The largest squared length of an operand beside which nothing that matters is lost: a gradient with a
-#: longer one counts as not finite.
-EXTREME: Final = 1e28
 
 
 @functools.cache

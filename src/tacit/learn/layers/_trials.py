@@ -35,6 +35,30 @@ TRIAL_SIZES: Final = (3, 5, 7, 11)
 #: How far the fast sums may be from the definition, relative to it, in float32.
 TRIAL_TOLERANCE: Final = 1e-3
 _LABELLED: Final = 32  # examples that try whether the loss knows all labels
+_COMPARED: Final = 3  # examples, in a batch and alone
+_LABELS: Final = 16  # so many labels are tried; each of them twice in a batch
+_LARGE: Final = 1000.0  # by so much the last of the uneven examples is larger than the others
+#: Functions that turn a number of a tensor into something that a program decides by.
+_DECISIONS: Final = frozenset(
+    {
+        torch.Tensor.__bool__, torch.Tensor.__float__, torch.Tensor.__int__, torch.Tensor.__index__,
+        torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.equal, torch.Tensor.equal,
+        torch.allclose, torch.Tensor.allclose,
+    }
+)  # fmt: skip
+#: Functions whose result has a size that follows from the numbers of a tensor.
+_CHOICES: Final = frozenset(
+    {
+        torch.nonzero, torch.Tensor.nonzero, torch.masked_select, torch.Tensor.masked_select, torch.unique,
+        torch.Tensor.unique,
+    }
+)  # fmt: skip
+#: Functions that can bring examples into another order, if they act on the first axis.
+_ORDERS: Final = frozenset(
+    {
+        torch.sort, torch.Tensor.sort, torch.argsort, torch.Tensor.argsort, torch.topk, torch.Tensor.topk,
+    }
+)  # fmt: skip
 
 
 def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False, labels: int = 2) -> Tensors:
@@ -255,32 +279,6 @@ def mixing_refused(sentence: str) -> TacitError:
         why="clipping a gradient that depends on others does not bound what one person contributes",
         fix=Say("layers and a loss that treat each example separately, such as group normalisation"),
     )
-
-
-_COMPARED: Final = 3  # examples, in a batch and alone
-_LABELS: Final = 16  # so many labels are tried; each of them twice in a batch
-_LARGE: Final = 1000.0  # by so much the last of the uneven examples is larger than the others
-#: Functions that turn a number of a tensor into something that a program decides by.
-_DECISIONS: Final = frozenset(
-    {
-        torch.Tensor.__bool__, torch.Tensor.__float__, torch.Tensor.__int__, torch.Tensor.__index__,
-        torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.equal, torch.Tensor.equal,
-        torch.allclose, torch.Tensor.allclose,
-    }
-)  # fmt: skip
-#: Functions whose result has a size that follows from the numbers of a tensor.
-_CHOICES: Final = frozenset(
-    {
-        torch.nonzero, torch.Tensor.nonzero, torch.masked_select, torch.Tensor.masked_select, torch.unique,
-        torch.Tensor.unique,
-    }
-)  # fmt: skip
-#: Functions that can bring examples into another order, if they act on the first axis.
-_ORDERS: Final = frozenset(
-    {
-        torch.sort, torch.Tensor.sort, torch.argsort, torch.Tensor.argsort, torch.topk, torch.Tensor.topk,
-    }
-)  # fmt: skip
 
 
 def check_batch_independence(

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from tacit.learn.training._setup import TrainingSetup
 
 
+_END, _STEP = 0, 1
+_LOOKED_AT = 256  # examples that processes compare
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockSlots:
     """How the units of a sample are packed into blocks of one fixed shape.
@@ -305,10 +309,6 @@ def _moved(tensor: Tensor, device: torch.device) -> Tensor:
     if tensor.device.type != "cpu" or device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
-
-
-_END, _STEP = 0, 1
-_LOOKED_AT = 256  # examples that processes compare
 
 
 def is_shared() -> bool:

@@ -35,6 +35,7 @@ _SLOT_EXAMPLES: Final = 20
 _TWICE: Final = 3  # of them run twice
 #: What the other slots hold while a slot must keep its bits.
 _HOSTILE: Final = (1e30, float("nan"), float("inf"), 1e-42, 0.0, -1e4)
+_EXAMPLES = 4
 
 
 class _Trial:
@@ -197,9 +198,6 @@ def _without_chance(trial: _Trial) -> Iterator[bool]:
     finally:
         for module, mode in modes:
             module.training = mode
-
-
-_EXAMPLES = 4
 
 
 def _examples_in_words(arrays: Sequence[Any]) -> str:

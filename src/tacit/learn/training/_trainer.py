@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from tacit.learn.training._settings import AdaptiveClip
 
 
+_SPREAD = 3  # standard deviations of the sample's size for which a fixed block leaves room
+
+
 def seconds_per_step(setup: TrainingSetup, arrays: Sequence[Any], steps: int, warm: int) -> float:
     """Take steps as in training, with sample and noise, on invented examples; return the seconds for each.
 
@@ -77,9 +80,6 @@ def seconds_per_step(setup: TrainingSetup, arrays: Sequence[Any], steps: int, wa
 def _wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-_SPREAD = 3  # standard deviations of the sample's size for which a fixed block leaves room
 
 
 class Trainer(Question[TrainedModel]):

@@ -38,6 +38,8 @@ _KNOWN: dict[tuple[Cost, tuple[Fraction, ...]], Spend] = {}
 _RECORDED: dict[int, tuple[Spend, tuple[Fraction, ...], Spend, str]] = {}
 _FITS: dict[tuple[Cost, Budget], bool] = {}
 _MAX_CACHED = 4096
+#: Which accounts keep a question that is given in its words, or as its shape.
+_KEEPS = {"words": frozenset({"words"}), "shape": frozenset({"words", "shape"})}
 
 
 class CurveNeeded(Exception):  # noqa: N818 - a signal between a transaction and its caller
@@ -141,10 +143,6 @@ def fits_limit(limit: Budget, spend: Spend, cost: object) -> bool:
 
 def _larger(bound: Fraction | None, other: Fraction | None) -> Fraction | None:
     return None if bound is None or other is None else max(bound, other)
-
-
-#: Which accounts keep a question that is given in its words, or as its shape.
-_KEEPS = {"words": frozenset({"words"}), "shape": frozenset({"words", "shape"})}
 
 
 class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from tacit.ledger.stores._transaction import Transaction
 
 
+_CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
+
+
 def gap_key(number: int) -> str:
     """Return the key of the entry that records the first, second, ... gap of a log; unique in the store."""
     return f"g:{number}"
@@ -122,9 +125,6 @@ def gaps(find: Callable[[str], EntryRow | None]) -> list[EntryRow]:
     while (row := find(gap_key(len(rows) + 1))) is not None:
         rows.append(row)
     return rows
-
-
-_CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
 
 
 def set_frozen(transaction: Transaction, name: str, *, frozen: bool, statement: str, who: str) -> Account:

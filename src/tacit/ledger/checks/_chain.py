@@ -25,6 +25,9 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 #: The hash that the first entry follows.
 START = bytes(32)
+#: Environment variable that names the key file where no argument does.
+KEY_FILE_VARIABLE = "TACIT_LEDGER_KEY_FILE"
+_BYTES = 32
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -159,12 +162,6 @@ def spend_from_text(text: str) -> Spend:
 
 def _read_part(text: str) -> Fraction | None:
     return None if text == "-" else Fraction(text)
-
-
-#: Environment variable that names the key file where no argument does.
-KEY_FILE_VARIABLE = "TACIT_LEDGER_KEY_FILE"
-
-_BYTES = 32
 
 
 def new_key() -> bytes:

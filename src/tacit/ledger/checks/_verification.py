@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tacit.ledger.stores._store import AccountRow, BlockRow, StoreReader
 
 
+_UNREADABLE = (*UNREADABLE, TacitError)
+
+
 def same_blocks(reader: StoreReader, replayed: ReplayedAccount) -> bool:
     """Whether the stored blocks of an account are those that follow from the log."""
     stored = {row.block: row.state for row in reader.blocks(replayed.account.id) if _counts(replayed, row)}
@@ -65,9 +68,6 @@ def _counts(replayed: ReplayedAccount, row: BlockRow) -> bool:
     """Whether a row is from after the totals were last started again."""
     totals = replayed.account.totals
     return totals is None or row.seq > totals.since
-
-
-_UNREADABLE = (*UNREADABLE, TacitError)
 
 
 @dataclass(frozen=True, slots=True)

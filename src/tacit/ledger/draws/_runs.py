@@ -63,6 +63,10 @@ if TYPE_CHECKING:
     from tacit.ledger.stores._writer import Writer
 
 
+_NONCE = 32
+_TAG = 32
+
+
 class RunProgress(NamedTuple):
     """How far a run is: its last claimed instalment and its last stored one; 0 for none."""
 
@@ -235,10 +239,6 @@ def _run_entry(transaction: Transaction, head: Head) -> tuple[EntryRow, int]:
         raise _refusals.tampered(f"entry {head.count}, which charged a run, is not the one that was stored")
     transaction.require_linked(row)  # it says how many instalments were paid for
     return row, int(json.loads(row.body)["parts"])
-
-
-_NONCE = 32
-_TAG = 32
 
 
 def hide_secret(chain: Chain, run: EntryRow, part: int, payload_digest: str, secret: bytes) -> RunRow:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_BATCH = 512  # requests in one batch: bounds how long one commit keeps other processes waiting
+_FOLLOWING = frozenset({"claim", "release"})  # entries that follow from a charge and take nothing
 
 
 class Job(Generic[T]):
@@ -122,9 +123,6 @@ class GroupCommit(Generic[T]):
 
 def _interrupted() -> TacitError:
     return unavailable("the commit that carried this charge was interrupted")
-
-
-_FOLLOWING = frozenset({"claim", "release"})  # entries that follow from a charge and take nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from tacit.accounting import Adjacency, Cost
 
 
+_PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous law
+_LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is proven for the lattice
+
+
 class GridNoise(LatticeNoise):
     """Round to a public grid, add integer noise, return floats. All figures are those of the lattice law."""
 
@@ -279,10 +283,6 @@ class LaplaceTextbook:
         """Return the log-ratio of the densities at `output`: (|y - b| - |y - a|) / scale."""
         y, from_a, from_b = (rational("value", v, zero=True, negative=True) for v in (output, a, b))
         return float((abs(y - from_b) - abs(y - from_a)) * self.epsilon / self.sensitivity)
-
-
-_PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous law
-_LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is proven for the lattice
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

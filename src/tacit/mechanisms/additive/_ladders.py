@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     from tacit.exact import Number
 
 
+_DIGITS = 60  # of the decimal arithmetic, besides those that a small rate loses
+_RATE_BITS = 64  # of a rate, after its leading zeros
+RATE_SLACK = Decimal(10) ** -40  # far above the error of the decimal arithmetic, far below a step of the rate
+_STEPS = 100  # of the search for the largest ratio of normalisers
+
+
 class WidthNoise(IntegerMechanism):
     """A ladder: the noise of a whole number follows a second, private number, its width."""
 
@@ -134,11 +140,6 @@ def _not_a_pair() -> TacitError:
         why="the noise follows the second number, which says how far a neighbour can move the first",
         fix=Code("release((467, 16))"),
     )
-
-
-_DIGITS = 60  # of the decimal arithmetic, besides those that a small rate loses
-_RATE_BITS = 64  # of a rate, after its leading zeros
-RATE_SLACK = Decimal(10) ** -40  # far above the error of the decimal arithmetic, far below a step of the rate
 
 
 class RungLaw(ABC):
@@ -433,9 +434,6 @@ class LadderNoise(WidthNoise):
     def __repr__(self) -> str:
         cap = "" if self.most is None else f", most={self.most}"
         return f"LadderNoise(epsilon={show(self.epsilon)}, floor={self.floor}{cap})"
-
-
-_STEPS = 100  # of the search for the largest ratio of normalisers
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(2) ** -900, Fraction(2) ** 900
+_CHARGED = 1024  # steps of the lattice that is charged: any refinement of it is dominated by it
 
 
 class LatticeNoise(Mechanism):
@@ -132,9 +133,6 @@ def _one(value: object) -> Fraction:
             "single numbers", number, name="output, a and b", fix=Code("privacy_loss(38.2, 38, 39)")
         )
     return Fraction(exact_float(number) if isinstance(number, float) else number)
-
-
-_CHARGED = 1024  # steps of the lattice that is charged: any refinement of it is dominated by it
 
 
 @lru_cache(maxsize=1024)

@@ -34,6 +34,7 @@ _NEGLIGIBLE = 1e-9  # a characteristic function that has fallen below this ends 
 _AT_ONCE = 2**17  # numbers in one block of the rule
 _SMALLEST = 1e-300
 _SLACK = 2e-6  # the error of the rule, added to its tails
+_FAILING = RealNumber(above=0, below=1, instead=0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,6 @@ class LinearNoise:
         w = np.asarray(weights, dtype=np.float64)
         each = w[..., None] * np.array(self.laplace)
         return each.reshape(*w.shape[:-1], -1), self.normal * np.sqrt((times * w**2).sum(axis=-1))
-
-
-_FAILING = RealNumber(above=0, below=1, instead=0.05)
 
 
 def _weights(weights: ArrayLike) -> NDArray[np.float64]:

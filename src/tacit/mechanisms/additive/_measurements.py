@@ -39,6 +39,11 @@ _FAINTEST = 1e-5  # weights below this part of the largest are rounded up to it
 
 
 _LARGEST = 1e150  # scales whose squares are numbers
+_MAX_TERMS = 12  # Laplace terms that keep their own law; the others join the normal
+_ROOM = 2**62
+_AT_ONCE = 2**22  # weights in one block
+_SLACK = 1e-9  # relative; far above the rounding errors of the sums below
+_ROUNDS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,11 +285,6 @@ def _from_runs(runs: Any) -> NDArray[np.float64]:
     return values
 
 
-_MAX_TERMS = 12  # Laplace terms that keep their own law; the others join the normal
-_ROOM = 2**62
-_AT_ONCE = 2**22  # weights in one block
-
-
 @dataclass(frozen=True, init=False, repr=False)
 class StrategyNoise(IntegerMechanism):
     """Release B x + noise for the counts x of ordered cells, where B is a matrix of whole numbers.
@@ -465,10 +465,6 @@ def weighted_half_widths(law: LinearNoise, weights: ArrayLike, failing: float) -
             widths = linear_half_width(failing, np.zeros((len(part), 1)), normal)
         half_widths[start : start + step] = np.where(largest > 0, widths + largest / 2, 0.0)
     return half_widths.reshape(w.shape[:-1])
-
-
-_SLACK = 1e-9  # relative; far above the rounding errors of the sums below
-_ROUNDS = 60
 
 
 def chance_above(noise: DiscreteGaussian | DiscreteLaplace, weights: ArrayLike, height: float) -> float:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 
 _CELLS = 1 << 20  # of a table of rows and answers: small enough for the cache
+_BLOCK = 1 << 21
+_MAX_ANSWERS = 2**31 - 1
 
 
 def subsets(truths: NDArray[np.int64], size: int, subset: int, *, with_truth: bool) -> NDArray[np.int32]:
@@ -87,10 +89,6 @@ def _by_floyd(out: NDArray[np.int32], below: int) -> None:
         np.add(base, draws, out=cell)
         member[cell] = True
         out[:, column] = draws
-
-
-_BLOCK = 1 << 21
-_MAX_ANSWERS = 2**31 - 1
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tacit.mechanisms.additive._integer_noise import DiscreteGaussian, DiscreteLaplace
 
 
+_CELLS = 2**20  # squares of steps, summed over 2^20 rows, still fit into 64 bits
+
+
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class Count(Noised):
     """The number of rows, plus integer noise.
@@ -242,9 +245,6 @@ class Mean(Clipped):
         """A row at the top is added, or the lowest value becomes the highest."""
         low, high = float(self.range.low), float(self.range.high)
         return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])
-
-
-_CELLS = 2**20  # squares of steps, summed over 2^20 rows, still fit into 64 bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _FINE = 10**6  # levels with a larger denominator are rounded: public, and by less than a millionth
+_SHARES = Listed("shares", "[0.25, 0.5, 0.75]", each=RealNumber(above=0, below=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,6 @@ def read_candidates(
     )
     Listed("numbers", "range(60, 261)", least=min_candidates, different=True).read("candidates", numbers)
     return tuple(numbers)
-
-
-_SHARES = Listed("shares", "[0.25, 0.5, 0.75]", each=RealNumber(above=0, below=1))
 
 
 def places_of(candidates: int) -> int:

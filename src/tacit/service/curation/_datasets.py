@@ -46,6 +46,7 @@ _LOWER_LAG = "a dataset is resumed with its lag or a larger one; a new policy ca
 _OVERSEERS = frozenset({"curator", "auditor"})
 _STORED = {"moment": "date"}
 _MAX_SERIES = 200  # of a page
+_BURN_DOWN = BurnDown()
 
 
 class ResumeGiven(ReasonBody):
@@ -114,9 +115,6 @@ def pauses_of(service: Service, dataset: str) -> list[dict[str, Any]]:
         " WHERE dataset = ? AND kind IN ('pause', 'resume') ORDER BY created DESC LIMIT 20",
         dataset,
     )
-
-
-_BURN_DOWN = BurnDown()
 
 
 def list_datasets(call: ServiceCall) -> dict[str, Any]:

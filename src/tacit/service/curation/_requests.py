@@ -79,6 +79,11 @@ _STATES = ("open", "approving", "approved", "declined", "withdrawn")
 _OF_DATASETS = frozenset({"growth", "refresh"})
 #: Refusals of the ledger after which it is certain that nothing was written.
 _REFUSED = frozenset({"bad-parameter", "account-differs", "unknown-account"})
+_WHAT_MOVES = {
+    "allotment": "all answers of this allotment together move",
+    "plan": "this answer moves",
+    "growth": "all answers to this dataset together move",
+}
 
 
 def check_two_people(change: Change, proposer: str, second: str, dataset: str, days: int) -> None:
@@ -179,13 +184,6 @@ def roles_given(database: Database, people: list[str], dataset: str) -> list[dic
         }
         for row in rows
     ]
-
-
-_WHAT_MOVES = {
-    "allotment": "all answers of this allotment together move",
-    "plan": "this answer moves",
-    "growth": "all answers to this dataset together move",
-}
 
 
 def _ask(value: object) -> object:

@@ -49,6 +49,20 @@ _EMPTY: Final = {"kind": "", "low": "", "high": "", "keys": "", "never_null": ""
 _STEPS: Final = ("source", "unit", "declared", "columns", "limits", "budget", "review")
 _CHANGE_STEPS: Final = ("columns", "limits", "answers", "review")
 _BOXES: Final = ("shows_stored", "directed")  # an empty box is not sent
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "source": ("source", "name", "title", "about"),
+    "unit": ("unit", "per", "adjacency"),
+    "declared": KIND_FIELDS,
+    "limits": ("rows", "groups", "per_group"),
+    "budget": ("epsilon", "delta", "rho", "largest", "lag", "record", "shows_stored"),
+    "answers": ("version", "lag", "width", "record", "shows_stored", "title", "about"),
+}
+_START: Final = {
+    "source": "", "name": "", "title": "", "about": "", "unit": "", "per": "", "adjacency": "add/remove",
+    "rows": "10", "groups": "", "per_group": "", "epsilon": "", "delta": "", "rho": "", "largest": "",
+    "lag": "", "width": "", "record": "words", "version": "1", "tables": [], "columns": {}, "changes": "",
+    "shows_stored": "yes", "of_tables": {}, "kind": "table", **dict.fromkeys(KIND_FIELDS, ""),
+}  # fmt: skip
 
 
 def clean_state(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -281,22 +295,6 @@ def _keys(column: Mapping[str, str]) -> list[object]:
 
 def _not_keys(column: Mapping[str, str], words: str) -> TacitError:
     return TacitError("bad-parameter", f"the keys of {column['name']} must be {words}")
-
-
-_FIELDS: Final[dict[str, tuple[str, ...]]] = {
-    "source": ("source", "name", "title", "about"),
-    "unit": ("unit", "per", "adjacency"),
-    "declared": KIND_FIELDS,
-    "limits": ("rows", "groups", "per_group"),
-    "budget": ("epsilon", "delta", "rho", "largest", "lag", "record", "shows_stored"),
-    "answers": ("version", "lag", "width", "record", "shows_stored", "title", "about"),
-}
-_START: Final = {
-    "source": "", "name": "", "title": "", "about": "", "unit": "", "per": "", "adjacency": "add/remove",
-    "rows": "10", "groups": "", "per_group": "", "epsilon": "", "delta": "", "rho": "", "largest": "",
-    "lag": "", "width": "", "record": "words", "version": "1", "tables": [], "columns": {}, "changes": "",
-    "shows_stored": "yes", "of_tables": {}, "kind": "table", **dict.fromkeys(KIND_FIELDS, ""),
-}  # fmt: skip
 
 
 class WizardForm(Body):

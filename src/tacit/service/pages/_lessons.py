@@ -48,6 +48,7 @@ _NUMBERS: Final = 8
 _ONE_AT_A_TIME = threading.Lock()
 _DONE: Final[dict[str, dict[str, Any]]] = {}  # what was shown before, without waiting for the lock
 _ATTACKED_EPSILON: Final = RealNumber(least=0.01, most=1000, instead=1)
+_NAMES: Final = tuple(f"guess{place}" for place in range(1, _NUMBERS + 1))
 
 
 class EpsilonChoice(Body):
@@ -125,9 +126,6 @@ def epsilon_document(epsilon: Fraction, delta: Fraction, prior: Fraction) -> dic
 
 def _table(table: ReportTable) -> dict[str, Any]:
     return {"title": table.title, "header": list(table.header), "rows": [list(row) for row in table.rows]}
-
-
-_NAMES: Final = tuple(f"guess{place}" for place in range(1, _NUMBERS + 1))
 
 
 class GameRound(Body):

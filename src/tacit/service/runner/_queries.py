@@ -69,6 +69,29 @@ _PAGE = 50
 _CURSOR = re.compile(r"([qr]_[a-z2-7]{16})?", re.ASCII)
 _LONGEST = 300.0  # seconds of one stream of events
 _MAX_STREAMS = 20  # of one person in one process
+_SENTENCES = {
+    "waiting": "The question waits for a free slot. Nothing is charged yet.",
+    "running": "The question is being answered. The answer leaves at a fixed time, however long it takes.",
+    "finished": "The answer is there.",
+    "failed": "The release failed after its charge.",
+    "refused": "The question was refused. Nothing was charged.",
+    "spent": "The question was charged, but its answer was lost.",
+    "cancelled": "The question was cancelled. Nothing was charged.",
+}
+#: Who may ask questions of a dataset.
+MAY_ASK = needs("analyst", on="dataset", scope="ask")
+_RETRY_KEY = Matching(
+    "at most 150 printable characters without spaces, in the header Idempotency-Key", r"[\x21-\x7e]*",
+    "question-1", most=150,
+)  # fmt: skip
+_NEW: dict[str, Any] = {
+    "state": "waiting",
+    "admitted": None,
+    "answer_at": None,
+    "code": "",
+    "problem": "",
+    "release": "",
+}
 
 
 def shown_state(row: ServiceRow) -> str:
@@ -113,17 +136,6 @@ def problem_shown(row: ServiceRow, request: str) -> dict[str, Any] | None:
             problem = json.loads(row["problem"]) if row["problem"] else problem_of(_FAILED, "")
             return {**problem, "request": request}
     return None
-
-
-_SENTENCES = {
-    "waiting": "The question waits for a free slot. Nothing is charged yet.",
-    "running": "The question is being answered. The answer leaves at a fixed time, however long it takes.",
-    "finished": "The answer is there.",
-    "failed": "The release failed after its charge.",
-    "refused": "The question was refused. Nothing was charged.",
-    "spent": "The question was charged, but its answer was lost.",
-    "cancelled": "The question was cancelled. Nothing was charged.",
-}
 
 
 def listed_query(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
@@ -299,16 +311,6 @@ def _check_level(level: Account, plan: Plan[Any]) -> None:
         raise in_promised_words(refusal, plan.promised) from None
 
 
-#: Who may ask questions of a dataset.
-MAY_ASK = needs("analyst", on="dataset", scope="ask")
-
-
-_RETRY_KEY = Matching(
-    "at most 150 printable characters without spaces, in the header Idempotency-Key", r"[\x21-\x7e]*",
-    "question-1", most=150,
-)  # fmt: skip
-
-
 class QueryBody(AskBody):
     """A question, who pays for it, what it is for, and the key that makes a retry safe."""
 
@@ -371,16 +373,6 @@ def read_key(call: ServiceCall, body: QueryBody) -> str:
     """Return the key of a retry: from the header, or from the field of a form."""
     header = call.header("idempotency-key")
     return str(read_field(_RETRY_KEY, "key", header)) if header else body.key
-
-
-_NEW: dict[str, Any] = {
-    "state": "waiting",
-    "admitted": None,
-    "answer_at": None,
-    "code": "",
-    "problem": "",
-    "release": "",
-}
 
 
 def _insert(change: Change, row: dict[str, Any]) -> None:

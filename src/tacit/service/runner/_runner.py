@@ -48,6 +48,12 @@ _SEEN = 2.0  # seconds between two signs of life
 _CANCEL = "UPDATE queries SET state = 'cancelled' WHERE id = ? AND state = 'waiting'"
 _IDLE = 600.0  # seconds after which the process of a policy that nobody uses ends
 _UNKNOWN = {"code": "bad-parameter", "what": "the runner does not know this job", "why": "", "fix": ""}
+#: Only a query of somebody who may still ask runs.
+_RUN = (
+    "UPDATE queries SET state = 'running', admitted = ?, answer_at = ? WHERE id = ? AND state = 'waiting'"
+    " AND EXISTS (SELECT 1 FROM grants g JOIN users u ON u.id = g.person WHERE g.person = queries.person"
+    " AND g.dataset IN ('', queries.dataset) AND g.role = 'analyst' AND u.disabled = 0)"
+)
 
 
 class _Held(Protocol):
@@ -171,14 +177,6 @@ def only_runner(settings: ServiceSettings, stop: threading.Event) -> Iterator[_H
             yield lock if lock.wait(stop) else None
         finally:
             lock.close()
-
-
-#: Only a query of somebody who may still ask runs.
-_RUN = (
-    "UPDATE queries SET state = 'running', admitted = ?, answer_at = ? WHERE id = ? AND state = 'waiting'"
-    " AND EXISTS (SELECT 1 FROM grants g JOIN users u ON u.id = g.person WHERE g.person = queries.person"
-    " AND g.dataset IN ('', queries.dataset) AND g.role = 'analyst' AND u.disabled = 0)"
-)
 
 
 def serve_runner(settings: ServiceSettings, stop: threading.Event | None = None) -> None:

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
 
 GroupKey = tuple[object, ...]
+#: The engine returns so many groups at most, unless it is asked for them by their keys.
+MAX_READ = 100_000
+_MAX_CELLS = 1 << 18  # lines of small groups that the engine returns at most
+_HIGHEST = 1 << 40  # a threshold from which groups are never read by size
 
 
 def public_tables(question: TableQuestion) -> dict[str, Sequence[Sequence[object]]]:
@@ -81,12 +85,6 @@ def by_group(
                 integers[statistic][key] = statistic.vector(numbers[: statistic.columns])
                 numbers = numbers[statistic.columns :]
     return integers
-
-
-#: The engine returns so many groups at most, unless it is asked for them by their keys.
-MAX_READ = 100_000
-_MAX_CELLS = 1 << 18  # lines of small groups that the engine returns at most
-_HIGHEST = 1 << 40  # a threshold from which groups are never read by size
 
 
 def private_sql(

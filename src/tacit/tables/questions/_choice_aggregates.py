@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from tacit.tables.questions._aggregates import Range
 
 
+MAX_SCORED = 200
+
+
 @dataclass(frozen=True, slots=True)
 class QuantilesOf(OnBounds):
     """Several quantiles at once, from one noisy histogram over public candidates."""
@@ -236,9 +239,6 @@ def _place(at: int) -> str:
     number = at + 1
     ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return "" if at == 0 else f"{number}{ending} "
-
-
-MAX_SCORED = 200
 
 
 @dataclass(frozen=True, slots=True)

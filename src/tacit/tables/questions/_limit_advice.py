@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 
 #: The released columns: the share of rows beyond a limit, and of values outside bounds.
 BEYOND, OUTSIDE = "rows_beyond_limit", "values_outside_bounds"
+_MAX_CAP = 10**6
+_LEVELS = (0.5, 0.9, 0.95, 0.99)
+_SUGGESTED = "0.95"
+_UNSURE = 3  # ends of an interval that differ by more than this factor
+_FINE, _COARSE = (12, 15, 20, 30, 40, 50, 70), (1, 1.5, 2, 3, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +145,6 @@ def _possible(dataset: TableDataset) -> Iterator[CutNote]:
                 yield CutNote(name, None, column, fact.bounds)
 
 
-_MAX_CAP = 10**6
-
-
 @dataclass(frozen=True, slots=True)
 class PartsShare(Reading):
     """The part of the total that is cut."""
@@ -196,12 +198,6 @@ def share_beyond(column: str | Expr, limit: int, cap: int) -> Aggregate:
     low = count("limit", limit, zero=False, fix=Set(limit=5))
     high = Integer(low + 1, _MAX_CAP, "the cap must be above the limit", instead=10 * low).read("cap", cap)
     return ShareBeyond(as_node(column), low, high)
-
-
-_LEVELS = (0.5, 0.9, 0.95, 0.99)
-_SUGGESTED = "0.95"
-_UNSURE = 3  # ends of an interval that differ by more than this factor
-_FINE, _COARSE = (12, 15, 20, 30, 40, 50, 70), (1, 1.5, 2, 3, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 MAX_CANDIDATES = 10_000
 _MAX_BUCKETS = 500
+#: The most parts (columns, constants, operators) of one expression, each as often as it is computed.
+MAX_PARTS = 10_000
+#: How deep expressions can be nested: a column is on the first level.
+MAX_DEPTH = MOST_LEVELS
 
 
 def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]:
@@ -61,12 +65,6 @@ def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
         "ge", (Call("clip", (value, lit(lowest), lit(highest))), lit(highest))
     )  # NaN is in no bucket
     return Call("case", (*parts, beyond, lit(n + 1), lit(None)))
-
-
-#: The most parts (columns, constants, operators) of one expression, each as often as it is computed.
-MAX_PARTS = 10_000
-#: How deep expressions can be nested: a column is on the first level.
-MAX_DEPTH = MOST_LEVELS
 
 
 class Expr:

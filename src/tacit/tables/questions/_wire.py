@@ -122,6 +122,10 @@ _MADE |= {
 }
 
 
+_WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
+_MAX_LIMIT = 10**9
+
+
 def _scores(candidates: tuple[object, ...], scores: tuple[Node, ...]) -> dict[object, Expr]:
     return {candidate: Expr(score) for candidate, score in zip(candidates, scores, strict=True)}
 
@@ -273,10 +277,6 @@ def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
     else:
         rebuilt = _MADE[kind](aggregate, Expr(aggregate.argument or lit(None)))
     insist(rebuilt.resolved(facts) == aggregate)
-
-
-_WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
-_MAX_LIMIT = 10**9
 
 
 def insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 400
+_SUMMED = "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise"
+_TOGETHER = (
+    "planned together with the groups, so that the widest of all lines is as narrow as it can be; groups and "
+    "totals agree"
+)
 
 
 def in_words(question: TableQuestion, *, shape: bool = False) -> str:
@@ -165,13 +170,6 @@ class _QuestionWords:
                 each = " and ".join(self._made(name, words_of(e, self.hidden)) for name, e in by) or "unit"
                 numbers = " and ".join(self._made(m.name, self._measure(m)) for m in measures)
                 return [f"of {numbers or 'one row'} for each {each}", *self.origin(inner)]
-
-
-_SUMMED = "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise"
-_TOGETHER = (
-    "planned together with the groups, so that the widest of all lines is as narrow as it can be; groups and "
-    "totals agree"
-)
 
 
 def without_unit(unit: Unit) -> list[str]:

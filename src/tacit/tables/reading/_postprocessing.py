@@ -54,6 +54,7 @@ CONFIDENCE: Final = "\0"
 _USUAL: Final[ValueWithInterval] = (0.95, None, None)
 _CHOICES: Final = frozenset({"case", "coalesce"})
 _COMPUTABLE: Final = frozenset({*_COMPARISONS, *_LOGIC, *_ARITHMETIC, *_CHOICES, *FUNCTIONS, *OVER})
+_PLACE = ""  # of a line among those that were measured; no column has this name
 
 
 def check_computable(node: Node) -> None:
@@ -193,9 +194,6 @@ def _interval(op: str, args: list[ValueWithInterval], digits: float) -> tuple[fl
     if op == "abs" and left[0] <= 0 <= left[1]:
         corners.append(0.0)
     return min(corners), max(corners)
-
-
-_PLACE = ""  # of a line among those that were measured; no column has this name
 
 
 class Presentation(Protocol):

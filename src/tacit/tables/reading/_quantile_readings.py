@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 #: The lower and the upper end of every candidate's cell.
 CandidateEnds = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+_KNOTS = 33
+#: The confidence of the rank error that hides a quantile, whatever the confidence of the release.
+_SURE = Fraction(19, 20)
 
 
 @lru_cache(maxsize=256)
@@ -98,11 +101,6 @@ def rounding_in_words(bins: Bins) -> str:
     if len(gaps) and np.ptp(gaps) <= 1e-9 * (abs(values).max() + gaps.max()):
         return f"candidates {gaps[0]:.6g} apart"
     return f"the nearest of {len(values):,} candidates"
-
-
-_KNOTS = 33
-#: The confidence of the rank error that hides a quantile, whatever the confidence of the release.
-_SURE = Fraction(19, 20)
 
 
 class _Quantile(Reading):

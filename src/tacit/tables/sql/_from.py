@@ -69,6 +69,12 @@ if TYPE_CHECKING:
     from tacit.tables.questions._rows import Rows
 
 
+_AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Min: "min", exp.Max: "max", exp.Avg: "avg", exp.Sum: "sum", exp.Count: "count", exp.Median: "median",
+}  # fmt: skip
+_MAX_VALUES = 10_000
+
+
 def with_clauses(select: exp.Expr, reach: TablesInReach) -> TablesInReach:
     """Return the tables in reach after the WITH clauses of a SELECT."""
     clause = select.args.get("with_")
@@ -512,12 +518,6 @@ def _not_the_unit(rows: Rows, select: exp.Expr) -> TacitError:
         why="otherwise the rows of one person could decide which rows of others count",
         fix=_rewrite(rows, select) if unit_columns(rows) else Declare("unit", "patient_id"),
     )
-
-
-_AGGREGATES: dict[type[exp.Expr], str] = {
-    exp.Min: "min", exp.Max: "max", exp.Avg: "avg", exp.Sum: "sum", exp.Count: "count", exp.Median: "median",
-}  # fmt: skip
-_MAX_VALUES = 10_000
 
 
 def put_public_values(select: exp.Expr, reach: TablesInReach) -> None:

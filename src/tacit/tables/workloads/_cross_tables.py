@@ -50,6 +50,8 @@ _SHOWN: dict[str, str] = {
     "whole": "whole numbers, none below 0: each table is moved to the nearest one with the same total, and "
     "rounded; small cells are too large and large ones too small on average, and tables no longer agree",
 }
+_LISTED = 40
+_MAX_FIGURES = 12  # figures, if none is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,10 +326,6 @@ class TableViews(Mapping[TableName, AnswerTable]):
 
     def __repr__(self) -> str:
         return "tables of " + "; ".join(" x ".join(one) or "all rows" for one in self)
-
-
-_LISTED = 40
-_MAX_FIGURES = 12  # figures, if none is named
 
 
 def table_words(names: tuple[str, ...]) -> str:

@@ -68,6 +68,10 @@ _FORECAST = 40  # tables that a plan lists one by one
 
 #: One number for all tables, or one for each.
 PerTable = Number | Mapping[TableName, Number] | None
+_MARGIN = 1 - 1e-6  # sigmas are rounded up by less than this
+_SHARE_STEPS = 2**32
+_FAR = 2**20
+_MANY = 200  # largest tables from which on Gaussian noise is taken without comparing
 
 
 def cross_design(
@@ -427,12 +431,6 @@ def _check_cells(axes: Sequence[Axis], tables: Sequence[ColumnSet]) -> None:
             why="every cell is measured and stored, empty ones too",
             fix=Either(Set(up_to=2), Set(bins={axes[0].name: 5})),
         )
-
-
-_MARGIN = 1 - 1e-6  # sigmas are rounded up by less than this
-_SHARE_STEPS = 2**32
-_FAR = 2**20
-_MANY = 200  # largest tables from which on Gaussian noise is taken without comparing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """What every test starts with: a Python process in which no dataset was declared before."""
 
+import gc
+
 import pytest
 
 from tacit.ledger import _process_memory, forget_memory
@@ -23,6 +25,23 @@ def pytest_configure(config):
         from support.quick_tier import QuickTier
 
         config.pluginmanager.register(QuickTier(), "quick_tier")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage among the million objects that are collected and stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
+def pytest_unconfigure():
+    """Let the end of Python find everything."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)

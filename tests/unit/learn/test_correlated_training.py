@@ -158,7 +158,7 @@ def test_auto_correlates_where_that_predicts_less_error():
     [
         ({"noise_kind": "pink"}, "independent, correlated, auto"),
         ({"noise_kind": "independent"}, "omitted with independent noise"),
-        ({"batch": 20, "bands": 3}, "bands must be a whole number from 1 to 2"),
+        ({"batch": 20, "bands": 3}, "bands must be 1 or 2"),
     ],
 )
 def test_noise_that_does_not_fit_is_refused(given, words):

@@ -38,9 +38,9 @@ from tacit.explain._odds import (
 )
 from tacit.explain._question import ExplainedQuestion
 from tacit.explain._tradeoff import half_width
-from tacit.fixes import Code
+from tacit.fixes import Code, Set
 from tacit.mechanisms import DiscreteLaplace
-from tacit.parameters import Listed, RealNumber
+from tacit.parameters import RealNumber
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -431,8 +431,10 @@ def explain(
     epsilon = pure_epsilon(cost)
     asked_delta = read_share("delta", delta, example=1e-6)
     read_at = 0.0 if epsilon is not None else asked_delta
-    shares = Listed("probabilities", "(0.1, 0.5)", least=0, each=RealNumber(above=0, below=1))
-    before = tuple(float(prior) for prior in shares.read("priors", priors))
+    try:
+        before = tuple(float(RealNumber(above=0, below=1).read("priors", prior)) for prior in priors)
+    except TacitError as refused:
+        raise refused.but(fix=Set(priors=(0.1, 0.5))) from None
     sizes = tuple(count("families", size, zero=False) for size in families)
     explained = ExplainedQuestion("count") if question is None else question
     forecasts, promise = forecasts_of(subject), promise_of(subject)

@@ -154,17 +154,22 @@ def _draw_chart(axes: Axes, chart: Chart) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x" if chart.sideways else "y", alpha=0.3)
     if chart.note:
-        empty = not any(len(series.x) for series in chart.series)
-        corner, side = ((0.5, 0.5), "center") if empty else ((0.03, 0.9), "left")
-        words = "\n".join(textwrap.fill(visible(line), 50) for line in chart.note.split("\n"))
-        axes.text(*corner, _plain(words), ha=side, va="center", fontsize=9, transform=axes.transAxes)
-        if empty:
-            axes.set(xticks=[], yticks=[])
+        _write_note(axes, chart)
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     if handles:
         legend = axes.legend(list(handles.values()), list(handles), fontsize=8, framealpha=0.8,
                              edgecolor="none", title=_plain(visible(chart.legend)) or None)  # fmt: skip
         legend.get_title().set_fontsize(8)
+
+
+def _write_note(axes: Axes, chart: Chart) -> None:
+    """Write the note of a chart in a corner, or in the middle of a chart without points."""
+    empty = not any(len(series.x) for series in chart.series)
+    corner, side = ((0.5, 0.5), "center") if empty else ((0.03, 0.9), "left")
+    words = "\n".join(textwrap.fill(visible(line), 50) for line in chart.note.split("\n"))
+    axes.text(*corner, _plain(words), ha=side, va="center", fontsize=9, transform=axes.transAxes)
+    if empty:
+        axes.set(xticks=[], yticks=[])
 
 
 def _name(side: Any, axis: ChartAxis) -> None:

@@ -306,7 +306,7 @@ def test_nonsense_is_refused(wrong):
     ("wrong", "fix"),
     [
         (lambda: tc.explain(3), Code("tc.explain(tc.Cost.pure(0.5))")),
-        (lambda: tc.explain(PURE, priors=[1]), Code("priors=(0.1, 0.5)")),
+        (lambda: tc.explain(PURE, priors=[1]), Set(priors=(0.1, 0.5))),
         (lambda: tc.explain(GAUSSIAN, delta=1), Set(delta=1e-6)),
         (lambda: tradeoff("count", error=1, confidence=1), Set(confidence=0.95)),
         (lambda: ExplainedQuestion("median"), Choose(("count", "sum", "mean"), given="median")),

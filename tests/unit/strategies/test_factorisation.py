@@ -159,7 +159,7 @@ def test_the_whole_numbers_are_the_same_on_every_machine(which):
 
 
 def test_more_cells_are_refused():
-    with pytest.raises(TacitError, match="at most 1,024"):
+    with pytest.raises(TacitError, match="from 1 to 1,024"):
         factorise(np.eye(1025))
 
 

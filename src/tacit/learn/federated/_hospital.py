@@ -501,6 +501,7 @@ def _check(name: str, study: Study, data: Examples, key: HospitalKey | None) -> 
 
 def _check_data(study: Study, data: Examples, participant: Participant) -> None:
     """Refuse examples that are not declared as the study says: public facts and types decide."""
+    data.refuse_untyped()  # first: the kind of an array of objects follows from its cells
     X, y = study.model.example()
     arrays = data._arrays  # noqa: SLF001 - learning's own
     shape, agreed = [np.shape(one)[1:] for one in arrays], [X.shape[1:], y.shape[1:]]
@@ -518,7 +519,6 @@ def _check_data(study: Study, data: Examples, participant: Participant) -> None:
                 "data", must_be, declared, why="otherwise a whole round could fail",
                 fix=Code(f"tc.learn.examples(X, y, unit=tc.Unit.row(), size={size}, budget=budget)"),
             )  # fmt: skip
-    data.refuse_untyped()
 
 
 def _check_separate(study: Study) -> None:

@@ -37,7 +37,10 @@ from tacit.algebra import (
     RowCounts,
     Sums,
     grid_for,
+    words_of,
 )
+from tacit.errors import TacitError
+from tacit.fixes import Declare, Do, Either
 from tacit.mechanisms import DiscreteGaussian
 from tacit.strategies import (
     MAX_GROUPS,
@@ -96,6 +99,27 @@ def _argument(statistic: Statistic) -> Node:
 def _is_whole(node: Node) -> bool:
     """Return whether the form of an expression shows that its values are whole numbers."""
     return isinstance(node, Call) and node.op in _WHOLE
+
+
+def check_search(question: TableQuestion, steps: Sequence[MeasuredStep], *, added: bool) -> None:
+    """Refuse a search for bounds where Tacit has none; ``added``: several datasets add up their integers."""
+    search = search_steps(steps)
+    if not search or not (added or question.private_keys):
+        return
+    first = Do("find-bounds-first", expression=words_of(_argument(search[0].statistic)))
+    if question.private_keys:
+        raise TacitError(
+            "not-allowed",
+            "bounds cannot be found for groups that are selected privately",
+            why="the plan counts the values of each group in octaves first, so it must know the groups",
+            fix=Either(Declare("keys", ["A", "B"], column=question.by[0][0]), first),
+        )
+    raise TacitError(
+        "not-allowed",
+        "several datasets cannot find bounds together",
+        why="each would find others from its own noisy counts, and sums on other bounds cannot be added",
+        fix=first,
+    )
 
 
 def search_weights(

@@ -239,7 +239,7 @@ class FoundBoundsSubject(TableSubject):
         """Return the bounds that were found, for each line of the groups."""
         found = []
         for argument, search in self.searches.items():
-            columns = self._on(argument)
+            columns = [c for c in self._on(argument) if not isinstance(c.reading, PartsCount)]
             steps = {c.step: self.noises[c.step].statistic for c in columns}
             bounds = search.bounds(noisy)
             if self.asked.levels:

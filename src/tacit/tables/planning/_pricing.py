@@ -35,7 +35,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Declare, Do, Either, Set
 from tacit.parameters import Mapped
-from tacit.tables.planning._bounds_search import is_open, search_steps, search_weights
+from tacit.tables.planning._bounds_search import check_search, is_open, search_steps, search_weights
 from tacit.tables.planning._steps import (
     AddNoise,
     Ask,
@@ -90,6 +90,7 @@ class Pricing:
         steps, columns = lower(
             question, by_row=by_row, replaced=replaced, added=summed, single=contributed.total == 1
         )
+        check_search(question, steps, added=added)
         if question.levels:
             check_totals(steps, columns, contributed, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:

@@ -30,6 +30,7 @@ from tacit.algebra import (
     found_grid,
     grid_for,
     kind_of,
+    names,
     resolve,
     words_of,
 )
@@ -198,8 +199,8 @@ class OnBounds(Aggregate):
         """Read the argument as a number, with the bounds that its form and the facts show."""
         node = resolve(as_number(self.argument, facts), facts, "number")
         bounds = self.bounds or bounds_of(node, facts)
-        if bounds == AUTO:
-            return replace(self, argument=node)
+        if bounds == AUTO or (bounds is None and any(facts[name].auto for name in names(node))):
+            return replace(self, argument=node, bounds=AUTO)
         if (
             bounds is not None and bounds[0] == bounds[1] != 0
         ):  # a constant, as in SUM(1): a range has two ends

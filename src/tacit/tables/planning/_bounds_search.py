@@ -122,9 +122,7 @@ def check_search(question: TableQuestion, steps: Sequence[MeasuredStep], *, adde
     )
 
 
-def search_weights(
-    search: Sequence[MeasuredStep], answers: Sequence[Fraction]
-) -> tuple[Fraction, ...]:
+def search_weights(search: Sequence[MeasuredStep], answers: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Return the weights of the search's steps: together they get their share of the plan's cost."""
     narrowings = sum(isinstance(_bins(step.statistic), FoundCells) for step in search)
     octaves, total = len(search) - narrowings, sum(answers, Fraction(0))
@@ -253,7 +251,11 @@ def searches_of(
     question: TableQuestion, steps: Sequence[MeasuredStep], mechanisms: Sequence[IntegerMechanism]
 ) -> dict[Node, BoundsSearch]:
     """Return the search of each expression, by the steps of a plan and their mechanisms."""
-    places = {(_argument(s.statistic), type(_bins(s.statistic))): i for i, s in enumerate(steps) if _bins(s.statistic)}
+    places = {
+        (_argument(s.statistic), type(_bins(s.statistic))): i
+        for i, s in enumerate(steps)
+        if _bins(s.statistic)
+    }
     groups = len(question.keys or ()) if question.by else 1
     searches = {}
     for (node, bins), octaves in places.items():

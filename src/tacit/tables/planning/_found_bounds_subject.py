@@ -97,9 +97,7 @@ class FoundBoundsSubject(TableSubject):
         """Return the columns that are measured on the bounds of an expression."""
         statistics = [step.statistic for step in self.steps]
         return [
-            c
-            for c in self.columns
-            if is_open(statistics[c.step]) and statistics[c.step].argument == argument
+            c for c in self.columns if is_open(statistics[c.step]) and statistics[c.step].argument == argument
         ]
 
     @cached_property

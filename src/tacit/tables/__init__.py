@@ -31,8 +31,8 @@ from tacit.tables._invented import (
 )
 from tacit.tables._protect import protect
 from tacit.tables._public_facts import open_facts
-from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
+from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.planning._table_subject import TableSubject
 from tacit.tables.questions._aggregate_functions import (
     best,
@@ -93,6 +93,7 @@ __all__ = [
     "CrossTables",
     "CrossWorkload",
     "Expr",
+    "FoundBoundsSubject",
     "HierarchyCounts",
     "InventedTables",
     "MeasuredStep",
@@ -106,7 +107,6 @@ __all__ = [
     "StepNoise",
     "TableDataset",
     "TablePair",
-    "FoundBoundsSubject",
     "TableSubject",
     "at_most_cells",
     "at_most_groups",

@@ -29,6 +29,8 @@ import numpy as np
 from tacit.algebra import (
     BinCounts,
     Call,
+    EvenBins,
+    FoundCandidates,
     FoundCells,
     FoundGrid,
     MomentSums,
@@ -37,6 +39,7 @@ from tacit.algebra import (
     RowCounts,
     Sums,
     grid_for,
+    nice_step,
     words_of,
 )
 from tacit.errors import TacitError
@@ -68,14 +71,14 @@ _PARTS = 16
 #: A range is nearly always found from so many times the smallest count that makes a cell sure.
 _NEARLY_ALWAYS = Fraction(19, 5)
 _WHOLE = frozenset({
-    "ceil", "date_diff", "day", "dayofyear", "floor", "hour", "isodow", "length", "minute", "month", "position",
-    "quarter", "second", "sign", "to_whole", "trunc", "week", "weekday", "year",
+    "ceil", "date_diff", "day", "dayofyear", "floor", "hour", "isodow", "length", "minute", "month",
+    "position", "quarter", "second", "sign", "to_whole", "trunc", "week", "weekday", "year",
 })  # fmt: skip
 
 
 def is_open(statistic: Statistic) -> bool:
     """Return whether the bounds of a statistic are found by an earlier step."""
-    return isinstance(statistic.grid, FoundGrid)
+    return isinstance(statistic.grid, FoundGrid) or isinstance(_bins(statistic), FoundCandidates)
 
 
 def search_steps(steps: Sequence[MeasuredStep]) -> tuple[MeasuredStep, ...]:
@@ -151,6 +154,10 @@ def on_bounds(statistic: Any, bounds: Range | None) -> Any:
     if bounds is None:
         return RowCounts(statistic.argument)
     low, high = bounds
+    if isinstance(statistic, BinCounts):
+        step = nice_step(bounds, statistic.size)
+        candidates = EvenBins(float(low), float(step), int((high - low) / step) + 1)
+        return replace(statistic, bins=candidates)
     if isinstance(statistic, Sums):  # a sum changes by the larger end, so the range may as well reach zero
         low, high = min(low, Fraction(0)), max(high, Fraction(0))
     narrow = replace(statistic, grid=grid_for((low, high), statistic.grid.bits))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, Literal as OneOf, Self, TypeAlias
+from typing import ClassVar, Final, Self, TypeAlias
+from typing import Literal as OneOf
 
 from tacit.algebra import (
     Call,
@@ -214,6 +215,11 @@ class OnBounds(Aggregate):
         if self.bounds is None or self.bounds == AUTO:
             raise bounds_missing(self.word, self.argument)
         return self.bounds
+
+    @property
+    def given_bounds(self) -> Range | None:
+        """The bounds that are known before anything is read, if there are any."""
+        return None if self.bounds is None or self.bounds == AUTO else self.bounds
 
     @property
     def asked_bounds(self) -> Bounds:

@@ -30,8 +30,8 @@ class FoundBounds:
         About how many values each line has, with noise; None where nothing counts them.
     per_unit
         Whether the totals of units were cut, not the values of rows.
-    non_negative
-        Whether the values are known to be at least 0.
+    source
+        The declared table and column that hold the values as they are; None for what was computed.
     """
 
     of: str
@@ -40,7 +40,7 @@ class FoundBounds:
     high: tuple[float | None, ...]
     rows: tuple[float | None, ...]
     per_unit: bool = False
-    non_negative: bool = False
+    source: tuple[str, str] | None = None
 
     def shown(self, names: Mapping[str, Sequence[str]], lines: Sequence[int]) -> FoundBounds | None:
         """Return what is left where columns are renamed (old name to new ones) and lines reordered."""
@@ -69,7 +69,7 @@ class FoundBounds:
             "high": list(self.high),
             "rows": list(self.rows),
             "per_unit": self.per_unit,
-            "non_negative": self.non_negative,
+            "source": None if self.source is None else list(self.source),
         }
 
     @classmethod
@@ -84,6 +84,7 @@ class FoundBounds:
             raise ValueError("not bounds")
         if any(a is not None and b is not None and not a < b for a, b in pairs):
             raise ValueError("not bounds")
+        source = document["source"]
         return cls(
             str(document["of"]),
             tuple(str(name) for name in document["columns"]),
@@ -91,5 +92,5 @@ class FoundBounds:
             high,
             rows,
             document["per_unit"] is True,
-            document["non_negative"] is True,
+            None if source is None else (str(source[0]), str(source[1])),
         )

@@ -209,9 +209,7 @@ class BoundsSearch:
     def rows(self) -> int:
         """From about how many rows on a range is found, to two digits."""
         sure = self.noise.upper(0.005 / (4 * self.cells.size))
-        rows = float(_NEARLY_ALWAYS) * sure
-        digits = 10 ** max(len(str(int(rows))) - 2, 0)
-        return max(1, round(rows / digits) * digits)
+        return max(1, int(float(f"{float(_NEARLY_ALWAYS) * sure:.1e}")))
 
     @property
     def part_count(self) -> int:

@@ -12,7 +12,18 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tacit.algebra import BinCounts, FoundCells, MomentSums, OctaveBins, PartBins, RowCounts, Sums, words_of
+from tacit.algebra import (
+    BinCounts,
+    Column,
+    FoundCells,
+    MomentSums,
+    OctaveBins,
+    PartBins,
+    RowCounts,
+    Sums,
+    source_of,
+    words_of,
+)
 from tacit.core import FoundBounds, Step
 from tacit.tables.planning._bounds_search import (
     is_open,
@@ -212,7 +223,7 @@ class FoundBoundsSubject(TableSubject):
         return cells
 
     def _without_hidden_picks(self, columns: dict[str, Cells]) -> dict[str, Cells]:
-        """Return the columns without picked quantiles that the noise hides; `_read` did so on found bounds."""
+        """Return the columns without picks that the noise hides; `_read` hid those on found bounds."""
         is_known = {c.name: not is_open(self.noises[c.step].statistic) for c in self.columns}
         known = tuple(c for c in self.columns if is_known[c.name])
         hidden = replace(self, columns=known)._hidden_on_known_bounds(columns)
@@ -259,6 +270,7 @@ class FoundBoundsSubject(TableSubject):
                     tuple(None if ends is None else float(ends[0]) for ends in bounds),
                     tuple(None if ends is None else float(ends[1]) for ends in bounds),
                     rows,
+                    source=source_of(self.asked.input, argument.name) if isinstance(argument, Column) else None,
                 )
             )
         return tuple(found)

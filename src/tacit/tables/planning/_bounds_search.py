@@ -29,6 +29,7 @@ import numpy as np
 from tacit.algebra import (
     BinCounts,
     Call,
+    Column,
     EvenBins,
     FoundCandidates,
     FoundCells,
@@ -38,8 +39,10 @@ from tacit.algebra import (
     PartBins,
     RowCounts,
     Sums,
+    bounds_of,
     grid_for,
     nice_step,
+    scope,
     words_of,
 )
 from tacit.errors import TacitError
@@ -190,6 +193,8 @@ class BoundsSearch:
         How many groups there are.
     pooled
         Whether all groups share one count, and so one range.
+    declared
+        Bounds that are declared all the same, such as a wide range; what is found stays within them.
     """
 
     argument: Node
@@ -199,6 +204,7 @@ class BoundsSearch:
     part_noise: CellNoise | None
     groups: int
     pooled: bool
+    declared: Range | None = None
 
     @property
     def cells(self) -> OctaveCells:
@@ -232,7 +238,15 @@ class BoundsSearch:
                 for own, line in zip(ranges, noisy[self.parts], strict=True)
             ]
             bounds = narrow_group_bounds(ranges, counts, self.part_noise)
-        return bounds * self.groups if self.pooled else bounds
+        within = [None if ends is None else self._within_declared(ends) for ends in bounds]
+        return within * self.groups if self.pooled else within
+
+    def _within_declared(self, ends: Range) -> Range:
+        """Return the part of a range that lies within the declared one; all of it where none does."""
+        if self.declared is None:
+            return ends
+        low, high = max(ends[0], self.declared[0]), min(ends[1], self.declared[1])
+        return (low, high) if low < high else self.declared
 
     def part_bins(self, noisy: Sequence[Any]) -> list[PartBins | None]:
         """Return the cells of the second count of each group; None where the range is not narrowed."""
@@ -274,8 +288,16 @@ def searches_of(
                 None if parts is None else _noise(mechanisms[parts]),
                 groups,
                 groups > MAX_GROUPS or bool(question.levels),
+                declared_range(question, node),
             )
     return searches
+
+
+def declared_range(question: TableQuestion, node: Node) -> Range | None:
+    """Return bounds that are declared, or follow from the form; not those of a limit that nobody chose."""
+    facts = scope(question.input)
+    is_default = isinstance(node, Column) and facts[node.name].default
+    return None if is_default else bounds_of(node, facts)
 
 
 def _noise(mechanism: IntegerMechanism) -> CellNoise:

@@ -21,6 +21,8 @@ from tacit.algebra import (
     PartBins,
     RowCounts,
     Sums,
+    bounds_of,
+    scope,
     source_of,
     words_of,
 )
@@ -95,7 +97,12 @@ class FoundBoundsSubject(TableSubject):
     @property
     def document(self) -> dict[str, JSON]:
         """What is measured, and the rule by which bounds are found."""
-        return {**super().document, "found": _RULE}
+        declared = {
+            words_of(node): [str(end) for end in one.declared]
+            for node, one in self.searches.items()
+            if one.declared is not None
+        }
+        return {**super().document, "found": _RULE, **({"within": declared} if declared else {})}
 
     def columns_of(self, statistic: Statistic) -> str:
         """Name the columns that a statistic is read for; of a search, those that are cut to its bounds."""
@@ -246,6 +253,13 @@ class FoundBoundsSubject(TableSubject):
             columns.append(column)
         return measured_steps(columns, noises, noisy, self.rows_per_unit)
 
+    def _lowered(self, argument: Node, columns: Sequence[ReleasedColumn]) -> tuple[str, ...]:
+        """Name the means and sums of values that are declared to be at least 0."""
+        bounds = bounds_of(argument, scope(self.asked.input))
+        if bounds is None or bounds[0] < 0:
+            return ()
+        return tuple(c.name for c in columns if c.aggregate.word in {"mean", "sum"})
+
     def _found(self, noisy: Sequence[Any]) -> tuple[FoundBounds, ...]:
         """Return the bounds that were found, for each line of the groups."""
         found = []
@@ -270,7 +284,10 @@ class FoundBoundsSubject(TableSubject):
                     tuple(None if ends is None else float(ends[0]) for ends in bounds),
                     tuple(None if ends is None else float(ends[1]) for ends in bounds),
                     rows,
-                    source=source_of(self.asked.input, argument.name) if isinstance(argument, Column) else None,
+                    self._lowered(argument, columns),
+                    source=source_of(self.asked.input, argument.name)
+                    if isinstance(argument, Column)
+                    else None,
                 )
             )
         return tuple(found)

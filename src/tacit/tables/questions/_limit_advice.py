@@ -137,8 +137,10 @@ def with_found_bounds(dataset: TableDataset, release: Release[AnswerTable]) -> T
     ranges: dict[tuple[str, str], list[tuple[float, float]]] = {}
     if release.certificate.fields.get("dataset") == dataset.identity.document():
         for one in getattr(release.content, "found", ()):
-            pairs = [(a, b) for a, b in zip(one.low, one.high, strict=True) if a is not None and b is not None]
-            if one.source is not None and not one.per_unit and pairs and one.source[0] in dataset.tables:
+            pairs = [
+                (a, b) for a, b in zip(one.low, one.high, strict=True) if a is not None and b is not None
+            ]
+            if one.source is not None and pairs and one.source[0] in dataset.tables:
                 ranges.setdefault(one.source, []).extend(pairs)
     if not ranges:
         raise TacitError(

@@ -271,10 +271,12 @@ def searches_of(
 ) -> dict[Node, BoundsSearch]:
     """Return the search of each expression, by the steps of a plan and their mechanisms."""
     places = {
-        (_argument(s.statistic), type(_bins(s.statistic))): i
-        for i, s in enumerate(steps)
-        if _bins(s.statistic)
+        (_argument(step.statistic), type(bins)): i
+        for i, step in enumerate(steps)
+        if isinstance(bins := _bins(step.statistic), OctaveBins | FoundCells)
     }
+    if not places:
+        return {}
     groups = len(question.keys or ()) if question.by else 1
     searches = {}
     for (node, bins), octaves in places.items():

@@ -384,7 +384,8 @@ def table_of_coverage(sets: list[DataSet], draws: int) -> None:
                 errors.append(np.median(lines[3]))
             print(
                 f"| {n:,} | x {float(times):g} | {100 * np.mean(clipped):.1f} % | "
-                f"{100 * np.mean(full):.0f} ({100 * min(full):.0f}) % | {100 * np.mean(below):.1f} % | {100 * np.median(errors):.2g} % |"
+                f"{100 * np.mean(full):.0f} ({100 * min(full):.0f}) % | "
+                f"{100 * np.mean(below):.1f} % | {100 * np.median(errors):.2g} % |"
             )
 
 

@@ -235,7 +235,7 @@ def test_what_cannot_find_bounds_says_why(visits):
 # Twins ----------------------------------------------------------------------------------------------------
 
 
-def changes(plan, pairs=25, seed=3):
+def changes(plan, pairs=12, seed=3):
     """Return the largest change of each step of a plan between invented neighbours, with what is declared."""
     [member] = members_of(plan)
     draw = random.Random(seed)
@@ -290,7 +290,7 @@ def test_a_twin_that_finds_bounds_in_exact_counts_is_caught(monkeypatch):
     subject = member.task.subject
     twin = Exact(**{name: getattr(subject, name) for name in subject.__dataclass_fields__})
     invented = InventedTables([twin], member.identity, random.Random(3).randrange)
-    steps = list(zip(*(invented.pair().changes for _ in range(25)), strict=True))
+    steps = list(zip(*(invented.pair().changes for _ in range(12)), strict=True))
     assert not all(change.holds for change in steps[-1])
 
 

@@ -22,7 +22,7 @@ _VALUES = [
 
 
 def crowd():
-    """Return rows around every kind of cut, several of each person, in two wards; nobody is beyond a limit."""
+    """Return rows around every kind of cut, in two wards; nobody has more rows than a limit allows."""
     rows = [(i % 17, "AB"[i % 2], value) for i, value in enumerate(_VALUES * 3)]
     rows += [(i, "A", 32.0 + i % 30) for i in range(200)]
     return {"visits": pa.table({

@@ -99,7 +99,7 @@ def test_quantiles_choose_among_candidates_between_the_bounds(visits):
     )  # fmt: skip
     release = asked.plan(epsilon=20).release()
     for i, ward in enumerate(WARDS):
-        values = spendings().query("ward == @ward").x
+        values = spendings()[spendings().ward == ward].x
         assert release["med"].value[i] == pytest.approx(values.median(), abs=3)
         assert release["q_0.25"].low[i] <= values.quantile(0.25) <= release["q_0.25"].high[i]
         assert release["i"].low[i] <= values.median() <= release["i"].high[i]
@@ -212,6 +212,39 @@ def test_found_bounds_are_declared_and_the_next_question_pays_no_search(visits):
     for other in (computed, visits.agg(n=tc.count()).plan(epsilon=1).release()):
         with pytest.raises(TacitError, match="found no bounds"):
             visits.declaring(other)
+
+
+def test_a_service_plans_found_bounds_at_the_price_that_python_has(visits):
+    from tacit.service.plans._asks import AskBody, plan_of, read_ask
+
+    body = AskBody(
+        dataset="visits", sql="SELECT AVG(x) AS m FROM visits", epsilon="1/2", bounds={"x": "auto"}
+    )
+    assert plan_of(visits, read_ask(body)) == visits.agg(m=tc.mean("x", bounds="auto")).plan(epsilon=0.5)
+    given = body.model_copy(update={"bounds": {"x": [0, 60]}})
+    assert plan_of(visits, read_ask(given)) == visits.agg(m=tc.mean("x", bounds=(0, 60))).plan(epsilon=0.5)
+    with pytest.raises(TacitError, match="the word auto"):
+        read_ask(body.model_copy(update={"bounds": {"x": "wide"}}))
+
+
+def test_a_config_and_public_facts_keep_that_bounds_are_found(tmp_path):
+    spendings(50).to_parquet(tmp_path / "visits.parquet")
+    (tmp_path / "tacit.toml").write_text(
+        '[datasets.visits]\nsource = "visits.parquet"\nunit = "person"\nbudget = {epsilon = 9}\n'
+        'bounds = {x = "auto"}\nlimits = {rows = 1}\n'
+    )
+    data = tc.tables.open_config(tmp_path / "tacit.toml").dataset("visits", ledger=tc.Ledger.memory())
+    plan = data.agg(m=tc.mean("x")).plan(epsilon=1)
+    assert plan == visits_of(data).agg(m=tc.mean("x", bounds="auto")).plan(epsilon=1)
+    facts = json.loads(json.dumps(data.public_facts()))
+    assert facts["tables"][0]["facts"]["x"]["auto"] is True
+    assert tc.tables.open_facts(facts, ledger=tc.Ledger.memory()).agg(m=tc.mean("x")).plan(epsilon=1) == plan
+
+
+def visits_of(data):
+    """Return the same declared dataset without what it says of bounds."""
+    facts = {name: replace(fact, auto=False) for name, fact in data.tables["visits"].facts.items()}
+    return replace(data, tables={"visits": replace(data.tables["visits"], facts=facts)})
 
 
 def test_what_cannot_find_bounds_says_why(visits):

@@ -280,6 +280,16 @@ def test_what_cannot_find_bounds_says_why(visits):
         lambda: visits.sql("SELECT AVG(x) FROM visits", bounds={"age": "auto"}),
         lambda: visits.sql("SELECT AVG(x * 2) FROM visits", bounds={"x": (0, 9)}),
     ]
+    stream = tc.stream(
+        None, start="2026-01-01", days=7, types={"x": "number"}, level="event", name="flu",
+        budget=tc.Budget(epsilon=9),
+    )  # fmt: skip
+    refused += [
+        lambda: stream.daily(m=tc.mean("x", bounds="auto")).plan(epsilon=1),
+        lambda: tc.inference.power(
+            visits.agg(m=tc.mean("x", bounds="auto")).plan(epsilon=1), effect=1, n=100
+        ),
+    ]
     for ask in refused:
         with pytest.raises(TacitError) as error:
             ask()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.learn.estimators._kmeans import MOVED, CentreSteps
-from tacit.learn.estimators._pca import MOVED_PRODUCTS, PRODUCTS, SQUARES, product_integers
 from tacit.learn.estimators._rows import MOVED_MEANS, RADIUS, around, clipped_rows, moment_integers
+from tacit.learn.estimators._transformers import MOVED_PRODUCTS, PRODUCTS, SQUARES, product_integers
 
 
 def hostile_rows(random, radius):

@@ -188,7 +188,7 @@ class Explanation(Drawn, Reportable):
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the belief afterwards over the prior, the best test, and the meaning for families."""
-        from tacit.explain._cost_figures import explanation
+        from tacit.explain._figures import explanation
 
         return (explanation(self),)
 

@@ -42,6 +42,7 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting._zcdp import categorical_rho, discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_up
+from tacit.bisection import halved
 from tacit.errors import TacitError
 from tacit.fixes import Set
 from tacit.parameters import RealNumber
@@ -104,11 +105,8 @@ def gamma_for(runs: str, mean: Fraction) -> Fraction:
     if runs == "geometric":
         return 1 / mean
     target = float(min(mean, Fraction(10**12)))
-    low, high = -40.0, 0.0  # log of gamma; the mean falls as gamma grows
-    for _ in range(100):
-        middle = (low + high) / 2
-        mean_at = math.expm1(-middle) / -middle
-        low, high = (low, middle) if mean_at < target else (middle, high)
+    # of log gamma; the mean falls as gamma grows
+    low, high = halved(lambda log: math.expm1(-log) / -log < target, -40.0, 0.0, times=100)
     return Fraction(f"{math.exp((low + high) / 2):.6g}")
 
 

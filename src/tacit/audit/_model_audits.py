@@ -17,6 +17,7 @@ import numpy as np
 from tacit import noise
 from tacit.audit._audit import claimed_epsilon, read_probability
 from tacit.audit._outputs import clopper_pearson
+from tacit.bisection import halved
 from tacit.core import Unit, needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
@@ -202,12 +203,11 @@ def one_run(
 
 def _largest_refuted_mu(canaries: int, tally: _Tally, error: float) -> float:
     """Return the largest mu for whose Gaussian curve the right guesses are too many, by halving."""
-    low, high = 0.0, _MAX_MU
-    for _ in range(30):
-        middle = (low + high) / 2
-        refuted = _too_many(_gaussian_chance(middle), canaries, *tally, error)
-        low, high = (middle, high) if refuted else (low, middle)
-    return low
+
+    def stands(mu: float) -> bool:
+        return not _too_many(_gaussian_chance(mu), canaries, *tally, error)
+
+    return halved(stands, 0.0, _MAX_MU, times=30)[0]
 
 
 def _too_many(chance: LeastChance, canaries: int, guessed: int, right: int, error: float) -> bool:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Filter, Spend
+from tacit.bisection import first_number
 from tacit.core._batch_split import DEFAULT_LEVEL, planned
 from tacit.core._goal import WITHIN
 from tacit.core._plan import promise_in_words
@@ -89,11 +90,13 @@ def _smallest_budget(fits: Callable[[Fraction], bool], start: Fraction) -> Fract
     low = high / 2
     while low > Fraction(1, 2**30) and fits(low):
         low, high = low / 2, low
-    while high / low > Fraction(1001, 1000):
-        middle = Fraction(math.sqrt(float(low) * float(high))).limit_denominator(10**9)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    short = rounded_up(high)
-    return short if fits(short) else high
+
+    def middle(low: Fraction, high: Fraction) -> Fraction:
+        return Fraction(math.sqrt(float(low) * float(high))).limit_denominator(10**9)
+
+    smallest = first_number(fits, low, high, ratio=Fraction(1001, 1000), middle=middle)
+    short = rounded_up(smallest)
+    return short if fits(short) else smallest
 
 
 def rounded_up(value: Fraction) -> Fraction:

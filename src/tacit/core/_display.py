@@ -147,18 +147,6 @@ def shown_cell(
     return text, rounded_end(low, places, ROUND_FLOOR), rounded_end(high, places, ROUND_CEILING)
 
 
-def shown_interval(low: float, high: float) -> str:
-    """Write an interval with the decimals that it supports, rounded outwards: it covers what it covered.
-
-    Examples
-    --------
-    >>> shown_interval(1907.63, 6554.2)
-    '[1,907, 6,555]'
-    """
-    _, *ends = shown_cell(None, low, high)
-    return f"[{', '.join(ends)}]"
-
-
 def _rounded_end(end: float, rounding: str) -> float:
     if not math.isfinite(end) or (end == int(end) and abs(end) < 1e15):
         return end

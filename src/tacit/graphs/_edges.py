@@ -165,17 +165,6 @@ def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
     return EdgeArrays(edges.nodes, edges.source[selected], edges.target[selected], directed=edges.directed)
 
 
-def cumulative_histogram(histogram: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many nodes have at most 0, 1, ... edges.
-
-    Examples
-    --------
-    >>> cumulative_histogram(np.array([1, 3, 1])).tolist()
-    [1, 4, 5]
-    """
-    return np.cumsum(histogram)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LoadedGraph:
     """The edges, the names of their nodes and their weights.

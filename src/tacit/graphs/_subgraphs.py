@@ -40,35 +40,6 @@ def top_degree(edges: EdgeArrays) -> int:
     return int(np.max(edges.degrees(), initial=0))
 
 
-def sorted_degrees(edges: EdgeArrays) -> NDArray[np.int64]:
-    """Return the degrees of all nodes, smallest first.
-
-    Guarantee: one edge moves two places by 1 each (L1 distance 2, squared L2 distance 2).
-
-    Examples
-    --------
-    >>> from tacit.graphs._edges import EdgeArrays
-    >>> sorted_degrees(EdgeArrays(4, [0, 0, 0], [1, 2, 3])).tolist()
-    [1, 1, 1, 3]
-    """
-    return np.sort(edges.degrees())
-
-
-def degree_histogram(edges: EdgeArrays, largest: int) -> NDArray[np.int64]:
-    """Return how many nodes have degree 0, 1, ..., `largest`; nodes of larger degree stand at `largest`.
-
-    Guarantee: one edge moves it by at most 4 (L1) and 8 (squared L2), since two nodes of equal degree can
-    move together.
-
-    Examples
-    --------
-    >>> from tacit.graphs._edges import EdgeArrays
-    >>> degree_histogram(EdgeArrays(5, [0, 0, 0], [1, 2, 3]), largest=2).tolist()
-    [1, 3, 1]
-    """
-    return np.bincount(np.minimum(edges.degrees(), largest), minlength=largest + 1)
-
-
 def count_wedges(edges: EdgeArrays) -> int:
     """Return the number of wedges: pairs of edges that share a node.
 

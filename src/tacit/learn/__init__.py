@@ -101,7 +101,7 @@ _LAZY = {
     "PoissonRegressor": ("estimators._generalised_linear", "sklearn"),
     "PrivateEstimator": ("estimators._estimator", "sklearn"),
     "Ridge": ("estimators._linear", "sklearn"),
-    "Standardiser": ("estimators._standardise", "sklearn"),
+    "Standardiser": ("estimators._transformers", "sklearn"),
     "Trainer": ("training._trainer", "torch"),
     "prepaid": ("estimators._prepaid", "sklearn"),
     "scorer": ("evaluation._scorer", "sklearn"),

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from tacit.bisection import first_integer
 from tacit.core import Content, Draft, Forecast, Goal, Step, plain_table
 from tacit.errors import TacitError
 from tacit.exact import Number, rational
@@ -373,13 +374,8 @@ def _smallest_gap(
             return -math.expm1(calm) * (1 + 1e-9)
         return sum(chance * times for chance, times in chances)
 
-    low, high = 0, 1
-    while rate(high) > accepted:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rate(middle) <= accepted else (middle, high)
-    return high, rate(high)
+    smallest = first_integer(lambda gap: rate(gap) <= accepted, 0, 1, growing=True)
+    return smallest, rate(smallest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -476,10 +472,5 @@ def first_watched(stream: Stream, since: str | None) -> int:
 
 def _smallest_threshold_gap(false_yes: Callable[[int], float], accepted: float) -> tuple[int, float]:
     """Return the smallest whole gap with few enough false alarms, and their chance."""
-    low, high = 0, 1
-    while false_yes(high) > accepted:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if false_yes(middle) <= accepted else (middle, high)
-    return high, false_yes(high)
+    smallest = first_integer(lambda gap: false_yes(gap) <= accepted, 0, 1, growing=True)
+    return smallest, false_yes(smallest)

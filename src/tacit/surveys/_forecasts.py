@@ -213,22 +213,6 @@ def share_half_width(
     return normal_quantile(confidence) * math.sqrt(unit_variance / respondents)
 
 
-def respondents_needed(
-    p: float, q: float, *, half_width: float, share: float | None = None, confidence: float = 0.95
-) -> int:
-    """Return how many respondents give an interval of this half-width: n = z^2 L(1-L)/((p-q)^2 t^2).
-
-    Examples
-    --------
-    >>> e = math.exp(1)
-    >>> respondents_needed(e / (e + 1), 1 / (e + 1), half_width=0.03)
-    4997
-    """
-    RealNumber(instead=0.03).read("half_width", half_width)
-    single_width = share_half_width(p, q, 1, share=share, confidence=confidence)
-    return math.ceil((single_width / half_width) ** 2 * (1 - 1e-12))
-
-
 class StrategyChoice(NamedTuple):
     """Whether to ask one question at random or to split epsilon over all, and why."""
 

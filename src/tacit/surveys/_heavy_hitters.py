@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tacit.bisection import first_integer
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say, Set
@@ -199,12 +200,8 @@ def least_support(respondents: int, randomizer: SupportRandomizer, confidence: f
     if respondents == 0:
         raise TacitError("bad-parameter", "there is no report to search", fix=Say("collect reports first"))
     allowed, q = (1 - confidence) / candidates * (1 - 1e-6), float(randomizer.q)
-    low, high = 0, respondents + 1  # nobody can have more than all reports
-    while high - low > 1:
-        middle = (low + high) // 2
-        reached = float(bdtrc(middle - 1, respondents, q)) <= allowed
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+    # nobody can have more than all reports
+    return first_integer(lambda k: float(bdtrc(k - 1, respondents, q)) <= allowed, 0, respondents + 1)
 
 
 def _percent(share: float) -> str:

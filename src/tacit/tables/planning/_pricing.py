@@ -9,7 +9,6 @@ only where the expression is declared never NULL.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
@@ -31,6 +30,7 @@ from tacit.algebra import (
     scope,
     whole_numbers,
 )
+from tacit.bisection import first_number
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Declare, Do, Either, Set
@@ -281,11 +281,9 @@ def smallest_epsilon(fits: Callable[[float], bool], within: float) -> Fraction:
             )
     while low > 2.0**-30 and fits(low):
         low, high = low / 2, low
-    while high / low > 1.0005:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    short = Fraction(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(high))
-    return short if fits(float(short)) else Fraction(high)
+    epsilon = first_number(fits, low, high, ratio=1.0005)
+    short = Fraction(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(epsilon))
+    return short if fits(float(short)) else Fraction(epsilon)
 
 
 @dataclass(frozen=True, slots=True)

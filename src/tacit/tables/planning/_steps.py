@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from tacit.accounting import Cost, largest_pure, pure_rho, rho_within
 from tacit.algebra import document
+from tacit.bisection import halved
 from tacit.errors import TacitError
 from tacit.fixes import Set
 from tacit.mechanisms import (
@@ -363,10 +364,11 @@ def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:
     high = 2 * low
     while fits(high):
         low, high = high, 2 * high
-    for _ in range(40):
-        middle = Fraction(float((low + high) / 2))
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+
+    def middle(low: Fraction, high: Fraction) -> Fraction:
+        return Fraction(float((low + high) / 2))
+
+    return halved(lambda epsilon: not fits(epsilon), low, high, times=40, middle=middle)[0]
 
 
 def _down(x: float) -> Fraction:

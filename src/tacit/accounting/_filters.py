@@ -49,7 +49,6 @@ from tacit.accounting._json import (
 )
 from tacit.accounting._zcdp import largest_pure, rho_cap
 from tacit.accounting.numeric import below, log_down, log_up, on_grid, room, round_down, round_up
-from tacit.bisection import first_integer, halved
 from tacit.errors import TacitError
 from tacit.fixes import Either, Fix, Say, Set
 from tacit.parameters import Instance, Integer
@@ -320,14 +319,11 @@ def _by_rho(state: Filter, plain: Fraction, cap: Fraction) -> Remaining:
 
 def _largest_delta(state: Filter, half: Fraction) -> Fraction:
     """Return a delta that fits if only the rule for rho is left, by bisection from below."""
-
-    def is_too_large(delta: Fraction) -> bool:
-        return not state.admits(Spend(0, delta, 0))
-
-    def middle(low: Fraction, high: Fraction) -> Fraction:
-        return round_down((low + high) / 2)
-
-    return halved(is_too_large, _ZERO, half, times=40, middle=middle)[0]
+    low, high = _ZERO, half
+    for _ in range(40):
+        middle = round_down((low + high) / 2)
+        low, high = (middle, high) if state.admits(Spend(0, middle, 0)) else (low, middle)
+    return low
 
 
 # -- version 2: a mixture of Renyi orders
@@ -430,9 +426,10 @@ def count_of(state: Filter, spend: Spend) -> int:
     step = 1
     while high <= _MANY and fits(high):
         low, high, step = high, high + step, 2 * step
-    if low >= _MANY:
-        return _MANY
-    return first_integer(lambda times: not fits(times), low, min(high, _MANY + 1)) - 1
+    while high - low > 1 and low < _MANY:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return min(low, _MANY)
 
 
 def _of_sums(state: Filter, spend: Spend) -> int | None:

@@ -2,5 +2,6 @@
 
 - ``_dialect``: what every dialect writes, one total method for each operator.
 - ``_relations``: expressions and relations.
-- ``_statements``: what a row adds to a statistic, how it is summed and bounded; a question as statements.
+- ``_statistics``: what a row adds to a statistic, and how it is summed and bounded.
+- ``_statements``: a whole question as statements.
 """

@@ -114,7 +114,7 @@ def test_a_refused_first_question_about_genotypes_opens_no_account(folder):
 
 def test_the_file_of_genotypes_is_checked_before_a_budget_is_asked_for(folder):
     told = refused("genome", "frequencies", "nofile.vcf", "-e", "1", cwd=folder)
-    assert "there is no file nofile.vcf" in told
+    assert "the file nofile.vcf does not exist" in told
     assert "budget" not in told
 
 

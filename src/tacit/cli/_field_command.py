@@ -30,7 +30,7 @@ from tacit.cli._options import (
     with_options,
 )
 from tacit.cli._output import JsonOption, OutputFiles, amount_facts, plan_facts, say, show_json
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Choose, Say, Set
 from tacit.parameters import Anything, Flag
 
@@ -360,7 +360,7 @@ def _ask(
             "--plot", "omitted", files.plot, fix=Say("write --out answer.json, and draw that")
         )
     if not source.exists():
-        raise TacitError("unknown-table", f"there is no file {source}", fix=Say("check its name and folder"))
+        raise missing_file(source, "unknown-table")
     kind, facts = declared_kind(given.command.kind), given.facts()
     policy = {"unit": unit, "version": version, "limits": dict(map(read_limit_option, limit or ()))}
 

@@ -29,7 +29,7 @@ from tacit.cli._options import (
     toml_text,
 )
 from tacit.cli._output import JsonOption, say, show_json, typed, write_file
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.report import with_article
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ def _check_exists(data: Path) -> None:
                 why="a folder stands for all Parquet files in it, and they must have the same columns",
                 fix=_EXAMPLE,
             )
-        raise TacitError("bad-parameter", f"{data} does not exist", fix=fix)
+        raise missing_file(data, fix=fix)
 
 
 def _has_parquet_files(data: Path) -> bool:

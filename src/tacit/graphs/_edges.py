@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Set
 
 if TYPE_CHECKING:
@@ -203,9 +203,9 @@ class GraphReader:
         path = "" if self._loaded is not None else self._source.missing_file
         if not path:
             return None
-        return TacitError(
+        return missing_file(
+            path,
             "unknown-table",
-            f"the file of the edges does not exist: {path}",
             why="nothing was charged; the file was moved or deleted after the graph was declared",
             fix="put the file back, or declare the graph with its new path",
         )

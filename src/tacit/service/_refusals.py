@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
+from tacit.engines import quote
 from tacit.errors import TacitError
 from tacit.fixes import (
     ACTIONS,
@@ -305,7 +306,7 @@ def _value(value: object) -> str:
 def _sql_name(name: object) -> str:
     text = str(name)
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None
-    return text if plain else '"' + text.replace('"', '""') + '"'
+    return text if plain else quote(text)
 
 
 def _formatted(action: str) -> Callable[[Mapping[str, object]], str]:

@@ -42,7 +42,7 @@ from tacit.core import (
     read_kind,
 )
 from tacit.engines import SourceTable, check_sources, grid_columns, open_engine, place_source
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_books, open_ledger, source_places
 from tacit.mechanisms import ranking_secret
@@ -359,9 +359,8 @@ def _check_files(
     absent = next((Path(str(file.place)) for file in files if not file.is_there), None)
     if absent is None or ledger is None or _has_account(ledger, name):
         return
-    raise TacitError(
-        "bad-parameter",
-        f"{absent} does not exist",
+    raise missing_file(
+        absent,
         why="no account was opened and nothing was charged",
         fix=Declare("source", f"path/of/{absent.name}"),
     )

@@ -24,6 +24,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tacit.accounting import Budget
+from tacit.engines import quote
 from tacit.errors import TacitError
 from tacit.fixes import ACTIONS, Choose, Do, Either, Fix, Set
 from tacit.service._bodies import MAX_QUESTION, DatasetName, Words
@@ -143,7 +144,7 @@ def sql_word(name: str) -> str:
     ('stay', '"Patient ID"', '"order"')
     """
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and name.upper() not in _RESERVED
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    return name if plain else quote(name)
 
 
 def usable_fixes(dataset: OpenDataset, ask: dict[str, Any], error: TacitError) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code
 from tacit.parameters import Integer
-from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.report import Report, Reportable, ReportTable, percent, short_percent
 from tacit.show import Drawn
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class OneRunAudit:
         error = 1 - self.confidence
         best = max(self.guesses, key=lambda tally: _largest_refuted_mu(self.canaries, tally, error))
         lines = [
-            f"one-run audit with {self.canaries:,} canaries, confidence {100 * self.confidence:g} %",
+            f"one-run audit with {self.canaries:,} canaries, confidence {short_percent(self.confidence)}",
             f"epsilon is at least {self.epsilon_lower:.3g} at delta {self.delta:g}",
             f"best guesses: {best.right:,} of {best.guessed:,} coins right",
         ]

@@ -15,6 +15,7 @@ from tacit.core._plan import promise_in_words
 from tacit.core._shown_digits import HIDDEN
 from tacit.core._unit import notes_on
 from tacit.errors import TacitError
+from tacit.report import short_percent
 from tacit.show import decimals, rounded_end
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
     if not forecast:  # a model has no columns
         return rendered(title, lines)
     table = Table(title=Text(title), title_justify="left")
-    for name in ("column", "what", "noise", f"+/- at {100 * float(plan.confidence):.6g} %"):
+    for name in ("column", "what", "noise", f"+/- at {short_percent(float(plan.confidence))}"):
         table.add_column(Text(name))
     for column in forecast:
         error = _expected(column)
@@ -289,7 +290,7 @@ def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, s
 
 def plan_html(plan: Plan[Any]) -> str:
     """Write a plan for a notebook."""
-    head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {100 * float(plan.confidence):.6g} %")
+    head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {short_percent(float(plan.confidence))}")
     cells = [(c.column, c.meaning, c.mechanism, _expected(c)) for c in plan.forecast]
     rows = "".join(
         "<tr>" + "".join(f'<{tag} style="text-align:left">{in_html(t)}</{tag}>' for t in line) + "</tr>"

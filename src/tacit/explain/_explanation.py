@@ -41,7 +41,7 @@ from tacit.explain._tradeoff import half_width
 from tacit.fixes import Code, Set
 from tacit.mechanisms import DiscreteLaplace
 from tacit.parameters import RealNumber
-from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.report import Report, Reportable, ReportTable, percent, short_percent
 from tacit.show import Drawn
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ class Explanation(Drawn, Reportable):
             )
         if self.forecasts:
             expected = tuple((one.column, one.meaning, _expected(one)) for one in self.forecasts)
-            within = f"{100 * self.confidence:g} % of answers within"
+            within = f"{short_percent(self.confidence)} of answers within"
             tables.append(ReportTable("what it buys", ("column", "what", within), expected))
         return tables
 

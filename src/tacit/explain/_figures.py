@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from tacit.explain._odds import best_test
-from tacit.report import percent
+from tacit.report import percent, short_percent
 from tacit.show import BLUE, GREEN, GREY, ORANGE, RED, Chart, ChartAxis, ChartSeries, Figure, Matrix
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _named(axis: ChartAxis, name: str) -> ChartAxis:
 
 def tradeoff_curve(answer: Tradeoff) -> Figure:
     """Show error over epsilon with the answer marked, and error over n where n matters."""
-    errors = ChartAxis(f"{100 * answer.confidence:g} % of answers within", kind="logarithmic")
+    errors = ChartAxis(f"{short_percent(answer.confidence)} of answers within", kind="logarithmic")
     answer_words = f"epsilon {answer.epsilon:.3g} for +/- {answer.error:g}"
     epsilons, widths = zip(*answer.curve, strict=True)
     curve = ChartSeries("line", epsilons, widths)

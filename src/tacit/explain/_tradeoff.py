@@ -20,7 +20,7 @@ from tacit.explain._odds import believe, number_up, read_share, shown_odds
 from tacit.explain._question import ExplainedQuestion
 from tacit.fixes import Choose, Code
 from tacit.parameters import Listed, RealNumber
-from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.report import Report, Reportable, ReportTable, percent, short_percent
 from tacit.show import Drawn
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Tradeoff(Drawn, Reportable):
     def report(self) -> Report:
         """Return the facts to show."""
         reached = shown_odds(believe(0.5, self.epsilon).at_most)
-        sure = f"{100 * self.confidence:g} %"
+        sure = short_percent(self.confidence)
         lead = (
             (
                 f"To know the {self.question} within +/- {self.error:g} in {sure} of all cases, you need "

@@ -24,9 +24,10 @@ import numpy as np
 from tacit.algebra import MomentProducts, PartProducts
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose, Set
-from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
+from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate
 from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
 from tacit.parameters import Choice
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -376,7 +377,7 @@ class LinearFit:
             step = f"where {column.name} is 1 than where it is 0"
         word, size, ends = ("higher", value, (low, high)) if value >= 0 else ("lower", -value, (-high, -low))
         return (
-            f"{outcome} was {size:.3g} {word} {step}{equal} ({percent_words(self.level)} confidence interval "
+            f"{outcome} was {size:.3g} {word} {step}{equal} ({short_percent(self.level)} confidence interval "
             f"{ends[0]:.3g} to {ends[1]:.3g}, {COVERED})."
         ).replace(", (", " (")
 
@@ -413,7 +414,7 @@ class LinearFit:
             sentence = f"The noise hides the mean of {outcome.name} at {where}."
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
         sentence = (
-            f"The mean of {outcome.name} at {where} is {value:.4g} ({percent_words(self.level)} confidence "
+            f"The mean of {outcome.name} at {where} is {value:.4g} ({short_percent(self.level)} confidence "
             f"interval {low:.4g} to {high:.4g}, {COVERED})."
         )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
@@ -478,7 +479,9 @@ class LinearFit:
         value, low, high = (
             min(max(1 - x, 0.0), 1.0) for x in (unexplained, unexplained + reach, unexplained - reach)
         )
-        sentence = f"The columns explain {100 * value:.3g} % of the variance of {self.columns[-1].name}."
+        sentence = (
+            f"The columns explain {short_percent(value, 3)} of the variance of {self.columns[-1].name}."
+        )
         return Estimate(value, low, high, self.level, NOISE, "noisy moments", None, sentence)
 
     def correlation(self, first: str, second: str) -> Estimate:
@@ -498,7 +501,7 @@ class LinearFit:
             )
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, sentence)
         sentence = (
-            f"The correlation of {first} and {second} is {value:.3g} ({percent_words(self.level)} confidence "
+            f"The correlation of {first} and {second} is {value:.3g} ({short_percent(self.level)} confidence "
             f"interval {low:.3g} to {high:.3g}, {COVERED})."
         )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, sentence)

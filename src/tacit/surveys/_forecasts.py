@@ -13,7 +13,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Either, Set
 from tacit.parameters import Probability, RealNumber
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, short_percent
 from tacit.surveys._estimates import (
     liar_bound,
     margin_variance,
@@ -80,7 +80,7 @@ class SurveyForecast(Reportable):
                 self.names, self.asked, self.half_widths, self.liars, self.units, strict=True
             )
         )
-        head = ("question", "answers", f"+/- at {self.confidence * 100:g} %", "1 % liars move it by")
+        head = ("question", "answers", f"+/- at {short_percent(self.confidence)}", "1 % liars move it by")
         return Report(
             f"survey {self.survey}: what {self.respondents:,} respondents will show",
             (),

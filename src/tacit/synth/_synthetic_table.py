@@ -25,7 +25,7 @@ from tacit.core import AnswerTable, Cells, Content, needs, write_csv
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, read_fraction
 from tacit.fixes import Choose, Set
-from tacit.report import Report, ReportTable
+from tacit.report import Report, ReportTable, short_percent
 from tacit.show import Chart, ChartAxis, ChartSeries, Figure, Matrix, chosen
 from tacit.synth._choices import MOST_CELLS, SynthDesign, columns_in, subsets_of
 from tacit.synth._columns import SyntheticColumn
@@ -129,7 +129,7 @@ def _width(content: SyntheticTable, table: NoisyTable) -> tuple[float, float]:
 
 
 def _notes(content: SyntheticTable) -> list[str]:
-    covered = f"{content.confidence * 100:.4g} %"
+    covered = short_percent(content.confidence, 4)
     if content.together is None:
         covered = f"at least {covered} of the time (half-widths are whole numbers; the table says how often)"
     else:
@@ -480,10 +480,10 @@ class MeasuredViews:
         else:
             values, width = source.counts, source.width
             ends = _flat(values - width, order), _flat(values + width, order)
-            at_least = (
-                "at least " if content.together is None else ""
-            )  # else the law of the noise is approximate
-            note = f"{at_least}{content.confidence * 100:.4g} % intervals for the noise, one cell at a time"
+            level = short_percent(content.confidence, 4)
+            if content.together is None:  # else the law of the noise is approximate
+                level = f"at least {level}"
+            note = f"{level} intervals for the noise, one cell at a time"
         keys = list(zip(*product(*(content.columns[c].places for c in names)), strict=True))
         return AnswerTable(
             {content.columns[c].name: tuple(keys[i]) for i, c in enumerate(names)},

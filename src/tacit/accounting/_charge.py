@@ -62,7 +62,9 @@ _ZERO = Fraction(0)
 
 
 def tail_power(runs: str) -> int:
-    """Return 1 + eta of a truncated negative binomial law: 1 for logarithmic, 2 for geometric.
+    """Return 1 + eta of a law of the number of runs (truncated negative binomial with parameter eta).
+
+    It is 1 for the logarithmic law and 2 for the geometric one.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def gamma_for(runs: str, mean: Fraction) -> Fraction:
     if runs == "geometric":
         return 1 / mean
     target = float(min(mean, Fraction(10**12)))
-    # of log gamma; the mean falls as gamma grows
+    # bounds on the logarithm of gamma; the mean falls as gamma grows
     low, high = halved(lambda log: math.expm1(-log) / -log < target, -40.0, 0.0, times=100)
     return Fraction(f"{math.exp((low + high) / 2):.6g}")
 
@@ -117,13 +119,13 @@ def largest_ratio(
 
     It bounds how much more often one dataset stops at a given quality than its neighbour, in logarithms.
     """
-    hidden = log_up(1 / gamma)
+    log_inverse = log_up(1 / gamma)
     best: Fraction | None = None
     for order in ORDERS:
         value = curve(order)
         if value is None:
             break
-        total = tail_power(runs) * ((1 - 1 / order) * value + hidden / order)
+        total = tail_power(runs) * ((1 - 1 / order) * value + log_inverse / order)
         if best is not None and total > 2 * best:
             break  # the first term only grows
         best = total if best is None else min(best, total)
@@ -340,6 +342,7 @@ def sampled_epsilon(q: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def too_little_noise(sigma: Fraction) -> TacitError:
+    """Refuse shares that are too narrow for `rounded_within`."""
     return TacitError(
         "no-guarantee",
         f"shares of discrete Gaussian noise with sigma {float(sigma):.6g} do not add up to such noise",

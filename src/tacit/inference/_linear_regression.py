@@ -141,7 +141,7 @@ def coefficient_sets(
     free = np.maximum(rows - (q - 1), _LEAST_ROWS)
     rest = np.maximum(_form(v0, m, v0) - t0 * value, 0.0)
     g0, g1 = (np.einsum("ra,abk,rb->rk", w, combinations, v, optimize=True) for v in (v0, w))
-    law = _Spread(noise, free, h, rest)
+    law = _StatisticLaw(noise, free, h, rest)
     factor, spread = law.critical(g0 - value[:, None] * g1, failing)
     k2, tau2 = (factor / spread) ** 2, 2 * noise.scale**2
     a = h * h - k2 * (h * h / free + tau2 * (g1**2).sum(axis=1))
@@ -161,7 +161,7 @@ def coefficient_sets(
 
 
 @dataclass(frozen=True, slots=True)
-class _Spread:
+class _StatisticLaw:
     """The law of T: normal sampling error and the noise of the numbers with their weights."""
 
     noise: LinearNoise
@@ -268,6 +268,7 @@ class LinearFit:
     columns: tuple[MeasuredColumn, ...]
     #: The parts of each column, or of sums of products the largest value of 1 and of each column.
     shape: tuple[int, ...]
+    #: What one row adds to the integers of its parts; 0 for sums of products.
     weight: int
     integers: tuple[int, ...]
     noise: LinearNoise
@@ -379,7 +380,7 @@ class LinearFit:
         return (
             f"{outcome} was {size:.3g} {word} {step}{equal} ({short_percent(self.level)} confidence interval "
             f"{ends[0]:.3g} to {ends[1]:.3g}, {COVERED})."
-        ).replace(", (", " (")
+        ).replace(", (", " (")  # no comma before the interval
 
     @property
     def intercept(self) -> Estimate:
@@ -547,11 +548,11 @@ def _correlation(fit: LinearFit, a: int, b: int) -> tuple[float, float, float]:
         return math.nan, math.nan, math.nan
     centred = {}
     for i, j in ((a, a), (b, b), (a, b)):
-        gradient_at_value, right = np.zeros(len(m)), np.zeros(len(m))
-        gradient_at_value[i], right[j] = 1.0, 1.0
-        gradient_at_value[0], right[0] = gradient_at_value[0] - m[0, i] / n, right[0] - m[0, j] / n
-        weights = np.einsum("a,abk,b->k", gradient_at_value, fit.combinations, right)
-        centred[i, j] = float(gradient_at_value @ m @ right), weights
+        left, right = np.zeros(len(m)), np.zeros(len(m))
+        left[i], right[j] = 1.0, 1.0
+        left[0], right[0] = left[0] - m[0, i] / n, right[0] - m[0, j] / n
+        weights = np.einsum("a,abk,b->k", left, fit.combinations, right)
+        centred[i, j] = float(left @ m @ right), weights
     (xx, gx), (yy, gy), (xy, gxy) = centred[a, a], centred[b, b], centred[a, b]
     clear = _CLEAR_OF_ZERO * max(fit._spread(gx), fit._spread(gy))  # noqa: SLF001
     if min(xx, yy) <= clear:

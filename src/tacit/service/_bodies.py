@@ -53,7 +53,7 @@ _FIELDS = 200  # of a form
 B = TypeVar("B", bound="Body")
 #: Numbers of people (``u_...``) are not names: an erased person has only the number.
 _USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
-_USUAL = 50
+_ENTRIES = 50  # of a part of a list, where nobody asks for more
 _MAX_ENTRIES = 200
 _CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
 
@@ -305,7 +305,7 @@ MaybeDataset = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9_-]{0
 
 def limit_of(call: ServiceCall) -> int:
     """Return how many entries were asked for."""
-    limit: int = read_typed(Integer(1, _MAX_ENTRIES), "limit", call.query.get("limit") or str(_USUAL))
+    limit: int = read_typed(Integer(1, _MAX_ENTRIES), "limit", call.query.get("limit") or str(_ENTRIES))
     return limit
 
 

@@ -20,13 +20,17 @@ from tacit.learn.estimators._estimator import PrivateEstimator
 from tacit.learn.estimators._fits import FitSteps, share_of_noise
 from tacit.learn.estimators._rows import (
     MOVED_MEANS,
+    PRODUCT,
     RADIUS,
+    SQUARE,
     around,
     centre_and_radius,
     finite_features,
     least_variance,
+    moment_matrix,
     moment_step,
     read_grid,
+    weighted_moments,
 )
 from tacit.learn.estimators._whole_features import FEATURE_STEPS, as_numbers, counted_rows, whole_features
 from tacit.mechanisms import RoundedGaussian
@@ -129,25 +133,10 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
         return tags
 
 
-#: Whole weights of squares and of products: 41^2 <= 2 * 29^2, so one row moves all by at most 29 |row|^2.
-SQUARES, PRODUCTS = 29, 41
 _MEANS = Fraction(1, 10)  # the share of the means
 _MAX_FEATURES = 2_000  # features
 _MAX_CORRECTION = 4.0  # clipping to the radius is made good up to this factor
-_BLOCK = 2**20  # rows whose products are added in floats: below 2^53, so exactly
-MOVED_PRODUCTS = SQUARES * RADIUS**2
-
-
-def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sums of the products of all pairs of features, weighted, the upper triangle."""
-    features = rows.shape[1]
-    total = np.zeros((features, features), np.int64)
-    for start in range(0, len(rows), _BLOCK):
-        part = rows[start : start + _BLOCK].astype(np.float64)
-        total += (part.T @ part).astype(np.int64)
-    weights = np.full((features, features), PRODUCTS)
-    np.fill_diagonal(weights, SQUARES)
-    return np.asarray((total * weights)[np.triu_indices(features)])
+MOVED_PRODUCTS = SQUARE * RADIUS**2
 
 
 def _clipped_away(moments: Any, deviation: float, explained: float) -> float:
@@ -187,21 +176,17 @@ def component_steps(
 
     def products_of(rows: NDArray[np.int64], noisy: Sequence[Any]) -> NDArray[np.int64]:
         _, centre, radius = centre_and_radius(noisy[0])
-        return product_integers(around(rows, centre, radius))
+        return weighted_moments(around(rows, centre, radius), RADIUS)
 
     def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
         rows, centre, radius = centre_and_radius(noisy[0])
         step = (radius / RADIUS) * (grid.clip / RADIUS)  # of a row around the centre, in feature units
-        spread = np.zeros((features, features))
-        spread[np.triu_indices(features)] = np.asarray(noisy[1], np.float64) / PRODUCTS
-        spread[np.diag_indices(features)] *= PRODUCTS / SQUARES
-        spread += np.triu(spread, 1).T
-        levels, vectors = np.linalg.eigh(spread)
+        levels, vectors = np.linalg.eigh(moment_matrix(noisy[1], features))
         levels, vectors = levels[::-1], vectors[:, ::-1]
         largest = np.abs(vectors).argmax(axis=0)
         vectors = vectors * np.where(vectors[largest, range(features)] < 0, -1, 1)
-        spoiled = float(products) / PRODUCTS
+        spoiled = float(products) / PRODUCT
         lost = _lost_to_noise(levels, k, spoiled)
         explained = float(levels.sum()) / rows * (radius / RADIUS) ** 2
         scale = step**2 / rows * _clipped_away(noisy[0], float(means), explained)

@@ -102,7 +102,7 @@ def test_the_doctor_lists_every_extra_by_its_packages():
 
 
 def test_the_readme_counts_the_attacks_of_the_lab(monkeypatch, capsys):
-    """In this process, with a few rounds of sharpening a map: the command itself runs the lab in full above."""
+    """In this process, with a few rounds of sharpening a map: the command runs the lab in full above."""
     monkeypatch.setattr(lab, "heat_map", partial(lab.heat_map, rounds=10))
     monkeypatch.setattr(sys, "argv", ["tacit", "lab", "--trials", "100", "--json"])
     with pytest.raises(SystemExit) as ended:

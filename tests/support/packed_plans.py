@@ -6,8 +6,9 @@ exchanges rows between tasks (only where the text says ``DISTRIBUTE BY``) and me
 and the rows of many statements are fetched by one job.
 
 `PackedPlans.digests` names all that decides the answer of a plan, so that an answer of Spark can be stored
-(`stored_answers.py`): the version of Spark, the settings of its session, the rows of every view as Spark reads
-them now, and every statement and parameter that the plan hands to Spark. Whatever changes, the digest is new.
+(`stored_answers.py`): the version of Spark, the settings of its session, the rows of every view as Spark
+reads them now, and every statement and parameter that the plan hands to Spark. Whatever changes, the digest
+is new.
 """
 
 from __future__ import annotations

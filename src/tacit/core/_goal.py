@@ -98,7 +98,8 @@ class Goal:
             ``rho with delta``, ``within``, ``size``, ``weights``.
         """
         level = _BETWEEN_0_AND_1.read("confidence", confidence)
-        _BETWEEN_0_AND_1.read("confidence", float(level))  # a fraction next to 1 is refused, too
+        if not 0 < float(level) < 1:  # a fraction next to 1 is refused, too
+            _BETWEEN_0_AND_1.read("confidence", float(level))
         rows = None if size is None else _SIZE.read("size", size)
         totals = {"epsilon": epsilon, "rho": rho, "within": within}
         _check_one_total({name: value for name, value in totals.items() if value is not None}, takes)

@@ -27,6 +27,7 @@ from tacit.exact import count
 from tacit.fixes import Code, Declare, Set
 from tacit.mechanisms import mean_sets
 from tacit.parameters import Integer
+from tacit.strategies import round_numbers
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.questions import _aggregate_functions as ask
 from tacit.tables.questions._aggregates import Aggregate, LoweringContext
@@ -48,7 +49,6 @@ _MAX_CAP = 10**6
 _LEVELS = (0.5, 0.9, 0.95, 0.99)
 _SUGGESTED = "0.95"
 _UNSURE = 3  # ends of an interval that differ by more than this factor
-_FINE, _COARSE = (12, 15, 20, 30, 40, 50, 70), (1, 1.5, 2, 3, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ def limit_query(
 ) -> tuple[TableQuestion, LimitCaption]:
     """Return the question for private quantiles of the rows, and of the groups, that units have."""
     _check_unit(dataset)
-    numbers, name = _round_numbers(most), table or dataset.main
+    numbers, name = list(map(float, round_numbers(most))), table or dataset.main
     measures = {"rows": ask.count(), **({} if by is None else {"groups": ask.count_distinct(by)})}
     aggregates = {n: ask.quantiles(n, _LEVELS, bounds=(0, most), candidates=numbers) for n in measures}
     query = dataset[name].per_unit((), **measures).agg(**aggregates)
@@ -359,16 +359,3 @@ def _declared_bounds(dataset: TableDataset, table: str, column: str) -> tuple[Fr
             fix=Declare("bounds", (0, 30), column=column),
         )
     return fact.bounds
-
-
-def _round_numbers(max_number: int) -> list[float]:
-    """Return the candidates: all numbers to 10, then round ones, so that few share the noise.
-
-    Examples
-    --------
-    >>> _round_numbers(25)[9:]
-    [10.0, 12.0, 15.0, 20.0, 25.0]
-    """
-    numbers = {*range(1, 11), *_FINE}
-    numbers |= {int(digit * 10**power) for power in range(2, len(str(max_number))) for digit in _COARSE}
-    return [float(n) for n in sorted({n for n in numbers if n < max_number} | {max_number})]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tacit.core._answer_table import AnswerTable, Cells
+    from tacit.core._found_bounds import FoundBounds
 
 
 _LINES = 40
@@ -49,7 +50,9 @@ def _table(
     answer: AnswerTable, between: str = "  ", max_lines: int = _LINES
 ) -> tuple[list[str], list[list[str]]]:
     """Return the head and the first lines; ``between`` stands between a value and its interval."""
-    head = [visible(name) for name in (*answer.keys, *answer.columns)]
+    found = answer.found if len(answer) > 1 else ()  # the caption of a single line has its bounds
+    cut = [f"{one.of} cut to" for one in found]
+    head = [visible(name) for name in (*answer.keys, *answer.columns, *cut)]
     lines = []
     keys = [answer.shown_keys(key) for key in answer.keys]
     for i in range(min(len(answer), max_lines)):
@@ -58,6 +61,7 @@ def _table(
             low, high = cells.low[i], cells.high[i]
             value_text, *ends = shown_cell(cells.value[i], low, high, whole=name in answer.counts)
             line.append(visible(value_text) + (f"{between}[{', '.join(ends)}]" if low is not None else ""))
+        line += [visible(one.in_words(i)) for one in found]
         lines.append(line)
     return head, lines
 
@@ -89,10 +93,51 @@ def caption_of(answer: AnswerTable, marks: tuple[str, ...] = ()) -> list[str]:
     return [
         *(["; ".join(parts)] if parts else []),
         *answer.left_out,
+        *_cut_to_found_bounds(answer),
         *_hidden(answer),
         *_below_zero(answer),
         *_notes(answer, without),
     ]
+
+
+def _cut_to_found_bounds(answer: AnswerTable) -> list[str]:
+    """Say to which bounds values were cut that the plan found, and what no interval covers."""
+    sentences = []
+    for one in answer.found:
+        names, lacking_range = ", ".join(one.columns), [i for i, end in enumerate(one.low) if end is None]
+        if len(lacking_range) < len(one.low):
+            ends = one.in_words(0) if len(one.low) == 1 else "the bounds of its line"
+            beyond = f"what lies above {one.high[0]:.6g}" if len(one.low) == 1 else "what lies beyond them"
+            sentences.append(
+                f"{names}: values of {one.of} are cut to {ends} (bounds found privately); {beyond} is not "
+                "in it"
+            )
+        sentences += _at_least(answer, one)
+        if lacking_range:
+            rows = [one.rows[i] for i in lacking_range]
+            about = f", among about {max(0, round(rows[0])):,} values" if len(rows) == 1 and rows[0] else ""
+            lines = "" if len(one.low) == 1 else f" in {len(lacking_range):,} of {len(one.low):,} lines"
+            sentences.append(
+                f"{names}: no range found for {one.of}{lines}{about}; the cost stays; more rows, a larger "
+                "epsilon or declared bounds would help"
+            )
+    return sentences
+
+
+def _at_least(answer: AnswerTable, bounds: FoundBounds) -> list[str]:
+    """Say the one-sided truth about values that are never below 0: a cut can only make a mean smaller."""
+    if any(low not in {None, 0} for low in bounds.low):
+        return []
+    sure = f"({(1 + answer.confidence) * 50:g} %)"
+    sentences = []
+    for name in bounds.lowered:
+        cells = answer.columns[name]
+        least = "the lower end of its interval"
+        if len(cells.low) == 1:
+            _, least, *_ = (*shown_cell(cells.value[0], cells.low[0], cells.high[0]), "")
+        if any(low is not None for low in cells.low):
+            sentences.append(f"{name}: without the cut it is at least {least} {sure}; no value is below 0")
+    return sentences
 
 
 def _hidden(answer: AnswerTable) -> list[str]:

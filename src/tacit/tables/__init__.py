@@ -31,6 +31,7 @@ from tacit.tables._invented import (
 )
 from tacit.tables._protect import protect
 from tacit.tables._public_facts import open_facts
+from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.planning._table_subject import TableSubject
 from tacit.tables.questions._aggregate_functions import (
@@ -92,6 +93,7 @@ __all__ = [
     "CrossTables",
     "CrossWorkload",
     "Expr",
+    "FoundBoundsSubject",
     "HierarchyCounts",
     "InventedTables",
     "MeasuredStep",

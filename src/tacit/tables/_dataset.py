@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Release, Table, plannable
@@ -156,6 +156,7 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         *,
         keys: Mapping[str, Sequence[object] | str] | None = None,
         limits: Mapping[str, int | None] | None = None,
+        bounds: Mapping[str, Sequence[Number] | Literal["auto"]] | None = None,
     ) -> Query:
         """Ask in SQL.
 
@@ -171,10 +172,13 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
             public tables.
         limits
             Limits for this question alone, as in `Rows.limit`: ``{"rows": 20, "groups": 3}``.
+        bounds
+            Ranges by column for this question alone: ``{"stay": (0, 30)}``; with ``"auto"`` the plan finds
+            them privately, at a quarter of its cost.
         """
         from tacit.tables.sql import parse_query
 
-        return parse_query(query, self if limits is None else self._limited(limits), keys)
+        return parse_query(query, self if limits is None else self._limited(limits), keys, bounds)
 
     def _limited(self, limits: Mapping[str, int | None]) -> TableDataset:
         """Return the dataset as a question with other limits sees it; refuse limits that it cannot have.
@@ -290,6 +294,35 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         note = cut_note(self, release)
         others = tuple(one for one in self.noted if one.meaning != note.meaning)
         return replace(self, noted=(*others, note))
+
+    def declaring(self, release: Release[AnswerTable]) -> TableDataset:
+        """Return the dataset with the bounds declared that a release found, so that nobody pays again.
+
+        The bounds are public once the release is. Of several groups, the declared range holds those of all.
+        Plans that ask for these columns then have the declared bounds, and all of their cost for the answer.
+
+        Guarantee
+        ---------
+        Nothing is read and nothing is charged: it is post-processing of the release.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(
+        ...     tc.tables.example_visits(),
+        ...     unit="patient_id",
+        ...     limits={"rows": 1},
+        ...     budget=tc.Budget(epsilon=9),
+        ... )
+        >>> question = visits.agg(age=tc.mean("age", bounds="auto"))
+        >>> visits = visits.declaring(question.plan(epsilon=4).release())
+        >>> low, high = visits.tables["data"].facts["age"].bounds
+        >>> float(low) <= 10 < 80 <= float(high)
+        True
+        """
+        from tacit.tables.questions._limit_advice import with_found_bounds
+
+        return with_found_bounds(self, release)
 
     def public_facts(self) -> dict[str, JSON]:
         """Return everything that planning needs, as a JSON document: from it, `open_facts` opens the dataset.

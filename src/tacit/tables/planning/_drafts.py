@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from tacit.core import AnswerTable, Draft, Forecast, warn_of_delta
 from tacit.errors import TacitError
 from tacit.mechanisms import KeySelection
+from tacit.tables.planning._bounds_search import is_open, search_steps
+from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
 from tacit.tables.planning._pricing import Pricing, asks_of, noises_of
 from tacit.tables.planning._steps import calibrate, share_of_sample
 from tacit.tables.planning._table_subject import TableSubject, forecast_of_levels, levels_together
@@ -119,7 +121,8 @@ def _subject(
         captions = {c.name: _stands_for(c, noises[c.step], pricing.level, dataset) for c in columns}
         return {name: text for name, text in captions.items() if text}
 
-    subject = TableSubject(
+    kind = FoundBoundsSubject if search_steps(pricing.steps) else TableSubject
+    subject = kind(
         asked=question,
         engine=dataset._engine,
         blocks=() if dataset.block_column is None else dataset.block_column.concerned(question),
@@ -160,12 +163,28 @@ def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, datas
     if isinstance(selection, KeySelection):
         return selected_sizes(selection, dataset.identity.unit)
     meaning = column.aggregate.stands_for(column.reading)
+    if is_open(noise.statistic):
+        return "; ".join(filter(None, (meaning, _picked_in_range(column, noise, level))))
     caption = column.reading.caption(noise, level)
     return f"{meaning}, {caption}" if caption else meaning
 
 
+def _picked_in_range(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:
+    """Say of a quantile how far it may lie from its position; empty for what is not one."""
+    rows = column.reading.rows_in_words(noise, level)
+    most = f"rounded to one of at most {noise.statistic.size:,} values in the range that is found"
+    return f"{most}, at most {rows} from the exact position" if rows else ""
+
+
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:
     reading = column.reading
+    if is_open(noise.statistic):
+        shares = noise.mechanisms[0].describe(noise.statistic.step)
+        note = _picked_in_range(column, noise, level) or (
+            "in shares of the range that is found, so its size is not known yet"
+        )
+        caution = "; ".join(filter(None, (reading.caution(noise, size), column.aggregate.caution)))
+        return Forecast(column.name, column.aggregate.words, shares, None, note, caution)
     expected = reading.expected(noise, level, size)
     mechanism = noise.mechanisms[0].describe(noise.statistic.step)
     return Forecast(

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from tacit.algebra import Column, CutSums, Scope, ValueGrid, choose_name, resolve, scans_of
-from tacit.core import HIDDEN
+from tacit.core import HIDDEN, Fact
 from tacit.errors import TacitError
 from tacit.exact import count
-from tacit.fixes import Code, Declare, Set
+from tacit.fixes import Code, Declare, Do, Set
 from tacit.mechanisms import mean_sets
 from tacit.parameters import Integer
 from tacit.strategies import round_numbers
@@ -130,6 +130,32 @@ def cut_note(dataset: TableDataset, release: Release[AnswerTable]) -> CutNote:
     noted = notes_known[0]
     text = f"{percent(cells)} {noted.meaning}{entry}"
     return CutNote(noted.table, noted.rows, noted.column, noted.bounds, text)
+
+
+def with_found_bounds(dataset: TableDataset, release: Release[AnswerTable]) -> TableDataset:
+    """Declare the bounds that a release found; refuse a release that found none of this dataset's columns."""
+    ranges: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    if release.certificate.fields.get("dataset") == dataset.identity.document():
+        for one in getattr(release.content, "found", ()):
+            pairs = [
+                (a, b) for a, b in zip(one.low, one.high, strict=True) if a is not None and b is not None
+            ]
+            if one.source is not None and pairs and one.source[0] in dataset.tables:
+                ranges.setdefault(one.source, []).extend(pairs)
+    if not ranges:
+        raise TacitError(
+            "bad-parameter",
+            "this release found no bounds of a column of this dataset",
+            why="bounds belong to the column of their own dataset, not to what a question computed from it",
+            fix=Do("find-bounds-first", expression="COLUMN"),
+        )
+    tables = dict(dataset.tables)
+    for (name, column), pairs in ranges.items():
+        low, high = min(low for low, _ in pairs), max(high for _, high in pairs)
+        fact = tables[name].facts.get(column, Fact())
+        declared = replace(fact, kind="number", bounds=(Fraction(low), Fraction(high)), auto=True)
+        tables[name] = replace(tables[name], facts={**tables[name].facts, column: declared})
+    return replace(dataset, tables=tables)
 
 
 def _possible(dataset: TableDataset) -> Iterator[CutNote]:

@@ -275,17 +275,17 @@ def _limits_rows(node: Relation) -> bool:
             return _limits_rows(inner)
 
 
-def _limits_below_units(node: Relation) -> bool:
+def limits_below_units(node: Relation) -> bool:
     """Return whether numbers within a unit are made from limited rows."""
     match node:
         case PerUnit():
             return _limits_rows(node)
         case JoinUnits(left, right, _, _):
-            return _limits_below_units(left) or _limits_below_units(right)
+            return limits_below_units(left) or limits_below_units(right)
         case JoinPublic(left, _, _, _, _):
-            return _limits_below_units(left)
+            return limits_below_units(left)
         case Where(inner, _) | Project(inner, _):
-            return _limits_below_units(inner)
+            return limits_below_units(inner)
         case Scan():
             return False
 
@@ -407,7 +407,7 @@ def _limits(question: TableQuestion, contributed: Contribution, dataset: TableDa
         text += f", in {groups}" if contributed.groups == 1 else f", in at most {groups}"
         if contributed.groups > 1 and contributed.per_group != contributed.total:
             text += f", with at most {_rows(contributed.per_group)} in each"
-    some = any(marked.values()) or len(marked) > 1 or _limits_below_units(question.input)
+    some = any(marked.values()) or len(marked) > 1 or limits_below_units(question.input)
     if rows_read and some and set(marked) != {contributed.total}:
         text += f"; Tacit reads at most {_rows_of_tables(rows_read, owner)}"
     return text

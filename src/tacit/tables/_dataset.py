@@ -312,7 +312,8 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
 
 
 def _size(table: Table) -> str:
-    """Say what is public about a table: how many columns it has, and whether its rows are public."""
+    """Say what is public about a table: its number of columns, its key, and whether its rows are public."""
     if table.columns is None:
         return "its source is not available here"
-    return f"{len(table.columns)} columns" + (", public" if table.key is not None else "")
+    key = f", {' and '.join(table.unique)} unique" if table.unique else ""
+    return f"{len(table.columns)} columns{key}" + (", public" if table.key is not None else "")

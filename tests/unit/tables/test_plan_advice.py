@@ -75,8 +75,8 @@ def test_what_is_not_worth_one_and_a_half_times_is_not_said():
     plan = declared(limits={"rows": 1}).where("stay >= 30").agg(stay=tc.mean("stay")).plan(epsilon=0.5)
     assert advice(plan) == [
         (
-            "the condition leaves only values of stay from 30 to 60; if the question gives this range for stay, "
-            "the error is 2 times smaller"
+            "the condition leaves only values of stay from 30 to 60; if the question gives this range for "
+            "stay, the error is 2 times smaller"
         )
     ]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tacit.algebra import Contribution, Measure, Relation, TableQuestion, ValueGrid
-    from tacit.core import Unit
+    from tacit.core import Table, Unit
     from tacit.tables._dataset import TableDataset
     from tacit.tables.planning._pricing import ReleasedColumn
     from tacit.tables.planning._steps import PaidStep
@@ -422,13 +422,14 @@ def limits_in_words(contributed: Contribution, dataset: TableDataset) -> str:
 def _read_rows(node: Relation, dataset: TableDataset) -> list[tuple[str, int, str]]:
     """List the tables that are read under a row limit: name, limit, and a mark where nobody chose it."""
     limits = dataset.limits
-    return list(
-        dict.fromkeys(
-            (table, rows, " (default)" if limits.is_default_of(table) and rows == limits.rows else "")
-            for scan in scans_of(node)
-            if (rows := scan.rows) is not None and (table := scan.table.name)
-        )
-    )
+
+    def mark(table: Table, rows: int) -> str:
+        if table.unique and rows == 1:
+            return f" ({' and '.join(table.unique)} is unique in {table.name})"
+        return " (default)" if limits.is_default_of(table.name) and rows == limits.rows else ""
+
+    scans = [(scan.table, scan.rows) for scan in scans_of(node) if scan.rows is not None]
+    return list(dict.fromkeys((table.name, rows, mark(table, rows)) for table, rows in scans))
 
 
 def _rows_of_tables(rows_read: list[tuple[str, int, str]], owner: str) -> str:

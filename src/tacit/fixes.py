@@ -44,6 +44,8 @@ ACTIONS: Final[dict[str, str]] = {
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
     "declare-encoding": "tc.tables.csv_file({source!r}, encoding={encoding!r})",
     "export-release": "release.to_pandas()",
+    "find-bounds-first": "data = data.declaring("
+    'data.agg(m=tc.mean("{expression}", bounds="auto")).plan(epsilon=0.5).release())',
     "give-key-file": "Ledger.open(..., key={path!r})",
     "give-witness-file": "Ledger.open(..., witness={path!r})",
     "grow-budget": "ledger.grow({account!r}, {new}, statement=..., who=...)",

@@ -26,6 +26,11 @@ the same bound B = s W; the constant 1 becomes ``one``. There are q(q+1)/2 produ
 row changes all of them, so the sensitivity is that of all products together, not of one.
 
 **A user's own utility** (`ScoreSums`): for each candidate, the sum of a score over the rows.
+
+**Bounds that are found** (`FoundGrid`, `OctaveBins`, `FoundCells`). A plan may find bounds before it measures
+a sum on them. The mechanism of the sum must not depend on what is found, so it is calibrated for one public
+weight M. Once the bounds are known, so is the grid on which one row adds at most w, and all integers are
+multiplied by the whole number floor(M / w) (``factor``): one row then adds at most M, whatever was found.
 """
 
 from __future__ import annotations
@@ -40,6 +45,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from tacit.errors import bad_parameter
 from tacit.exact import rational
+from tacit.strategies import OctaveCells
 
 if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
@@ -91,6 +97,29 @@ def grid_for(bounds: tuple[Fraction, Fraction], bits: int = 30) -> ValueGrid:
             fix="shift the column first, so that its range includes zero",
         )
     return ValueGrid(low, high, step, lo, hi)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundGrid(ValueGrid):
+    """The grid of a value whose bounds an earlier step of the same plan finds: shares of their range.
+
+    Its width is the weight that the mechanism is calibrated for. Once the bounds are known, values are
+    rounded to about 2^bits steps between them, and multiplied by the factor of their statistic.
+
+    Examples
+    --------
+    >>> found_grid(26, 36).width == 2**36
+    True
+    """
+
+    bits: int
+
+
+def found_grid(bits: int, weight_bits: int, *, signed: bool = False) -> FoundGrid:
+    """Return the grid of bounds that are found later; ``signed``: values count from zero, either way."""
+    weight = 2**weight_bits
+    lowest = -weight if signed else 0
+    return FoundGrid(Fraction(lowest, weight), Fraction(1), Fraction(1, weight), lowest, weight, bits)
 
 
 def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
@@ -195,11 +224,13 @@ class _OnGrid(Statistic):
 
     argument: Node
     grid: ValueGrid = field()
+    #: By which all integers are multiplied, where bounds were found; see the module.
+    factor: int = field(default=1, metadata={"optional": True}, kw_only=True)
 
     @property
     def step(self) -> Fraction:  # type: ignore[override]
-        """The grid's step."""
-        return self.grid.step
+        """The grid's step, or the part of it that one integer is worth."""
+        return self.grid.step / self.factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +247,18 @@ class Sums(_OnGrid):
     @property
     def weight(self) -> int:  # type: ignore[override]
         """The larger bound, in steps."""
-        return max(abs(self.grid.lo), abs(self.grid.hi))
+        return self.factor * max(abs(self.grid.lo), abs(self.grid.hi))
+
+    def vector(self, numbers: list[int]) -> list[int]:
+        """Multiply the sum by the factor."""
+        return [self.factor * number for number in numbers]
 
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
         """One unit adds at most its rows times the larger bound."""
         if self.whole:
             return self.grid.width, self.grid.width**2
         if not who.grouped:
-            scalar = who.scalar(self.grid.lo, self.grid.hi)
+            scalar = who.scalar(self.factor * self.grid.lo, self.factor * self.grid.hi)
             return scalar, scalar**2
         return who.l1(self.weight), who.l2_squared(self.weight, signed=True)
 
@@ -239,11 +274,12 @@ class MomentSums(_OnGrid):
     @property
     def weight(self) -> int:  # type: ignore[override]
         """W: the two parts of one row add up to it."""
-        return self.grid.width
+        return self.factor * self.grid.width
 
     def vector(self, numbers: list[int]) -> list[int]:
         """Turn count and sums into non-negative parts whose total is the count times the weight."""
-        return [numbers[0] * self.weight - sum(numbers[1:]), *numbers[1:]]
+        sums = [self.factor * number for number in numbers[1:]]
+        return [numbers[0] * self.weight - sum(sums), *sums]
 
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
         """One unit adds at most its rows times the weight."""
@@ -261,12 +297,12 @@ class SquareSums(MomentSums):
     @property
     def weight(self) -> int:  # type: ignore[override]
         """W^2: the three parts of one row add up to it."""
-        return self.grid.width**2
+        return self.factor * self.grid.width**2
 
     @property
     def step(self) -> Fraction:  # type: ignore[override]
-        """The square of the grid's step."""
-        return self.grid.step**2
+        """The square of the grid's step, or the part of it that one integer is worth."""
+        return self.grid.step**2 / self.factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +359,64 @@ class ListedBins:
 
 
 @dataclass(frozen=True, slots=True)
+class OctaveBins:
+    """Cells that double in size on both sides of zero; together they hold every number.
+
+    Examples
+    --------
+    >>> bins = OctaveBins(integer=True)
+    >>> bins.size, bins.cuts[60:64]
+    (124, (-1.0, 0.0, 1.0, 2.0))
+    """
+
+    integer: bool = False
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """The ends between neighbouring cells; an end belongs to the cell below it."""
+        return tuple(float(cut) for cut in OctaveCells(integer=self.integer).cuts)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return OctaveCells(integer=self.integer).size
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """The upper ends of the cells."""
+        return (*self.cuts, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class PartBins:
+    """Cells (a, b] between rising ends; other values are in no cell."""
+
+    ends: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.ends) - 1
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """The upper ends of the cells."""
+        return self.ends[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCells:
+    """Equal cells between bounds that an earlier step of the same plan finds."""
+
+    size: int
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """Where each cell begins, as a share of the range."""
+        return tuple(i / self.size for i in range(self.size))
+
+
+@dataclass(frozen=True, slots=True)
 class ValueBins:
     """One cell for each of the listed values; other values are in no cell."""
 
@@ -334,7 +428,7 @@ class ValueBins:
         return len(self.values)
 
 
-Bins: TypeAlias = EdgeBins | EvenBins | ListedBins | ValueBins
+Bins: TypeAlias = EdgeBins | EvenBins | ListedBins | ValueBins | OctaveBins | PartBins | FoundCells
 
 
 @dataclass(frozen=True, slots=True)

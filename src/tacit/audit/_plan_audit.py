@@ -16,7 +16,7 @@ from tacit.fixes import Code, Either
 from tacit.progress import progress
 from tacit.report import Report, Reportable, ReportTable
 from tacit.show import Drawn
-from tacit.tables import InventedTables, RowsSubject, TableSubject
+from tacit.tables import FoundBoundsSubject, InventedTables, RowsSubject, TableSubject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -209,6 +209,8 @@ def _drawer_of_all(tasks: Mapping[str, Task[Any, Any]]) -> Callable[[str, int], 
     subject = tasks["first"].subject
     if isinstance(subject, TableSubject) and subject.asked.private_keys:
         return _drawer_of_private_groups(tasks)
+    if isinstance(subject, FoundBoundsSubject):
+        return lambda which, size: np.array([_numbers(tasks[which].draw()) for _ in range(size)], np.float64)
     many = _drawn_at_once if isinstance(subject, TableSubject) and subject.levels is None else _drawn_many
     exact = {which: _exact(task) for which, task in tasks.items()}
     return lambda which, size: many(tasks[which].mechanisms, exact[which], size)
@@ -250,6 +252,11 @@ def _drawer_of_private_groups(
         return np.array(lines, dtype=np.float64).reshape(size, -1)
 
     return draw
+
+
+def _numbers(noisy: Any) -> list[float]:
+    """Write the noisy integers of all steps as one vector."""
+    return [float(noisy)] if not isinstance(noisy, list) else [n for one in noisy for n in _numbers(one)]
 
 
 def _groups(task: Task[Any, Any]) -> list[tuple[object, ...]]:

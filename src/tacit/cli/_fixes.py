@@ -151,6 +151,10 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "create-account": _create_account,
     "declare-encoding": _declare_encoding,
     "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",
+    "find-bounds-first": lambda arguments, _: (
+        f"ask for AVG({arguments['expression']}) first, with --bounds {arguments['expression']}=auto, and "
+        "declare the bounds that it finds in tacit.toml"
+    ),
     "give-key-file": _give_key_file,
     "give-witness-file": lambda *_: "keep the ledger in a folder that you may write to",
     "grow-budget": _grow_budget,

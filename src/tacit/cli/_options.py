@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -287,6 +287,20 @@ def read_bounds_option(text: str, columns: Sequence[str]) -> tuple[str, tuple[fl
     except ValueError:
         fix = fact_option("bounds", column, ("LOW", "HIGH"))
         raise bad_parameter("--bounds", "COLUMN=LOW:HIGH", text, fix=fix) from None
+
+
+def read_question_bounds_option(text: str) -> tuple[str, tuple[float, float] | Literal["auto"]]:
+    """Read ``COLUMN=LOW:HIGH`` or ``COLUMN=auto`` of a question, whose columns the question checks.
+
+    Examples
+    --------
+    >>> read_question_bounds_option("stay=auto"), read_question_bounds_option("stay=0:30")
+    (('stay', 'auto'), ('stay', (0.0, 30.0)))
+    """
+    column, _, value = text.rpartition("=")
+    if column and value == "auto":
+        return column, "auto"
+    return read_bounds_option(text, (column,))
 
 
 def read_keys_option(text: str, columns: Sequence[str], types: Mapping[str, str]) -> tuple[str, list[object]]:

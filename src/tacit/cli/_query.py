@@ -18,7 +18,15 @@ from tacit.cli._app import app
 from tacit.cli._context import current_context, note_dataset
 from tacit.cli._field_command import Given, asks
 from tacit.cli._ledger import check_first_charge
-from tacit.cli._options import Asker, Total, read_limit_option, read_question_keys, tables_in, with_options
+from tacit.cli._options import (
+    Asker,
+    Total,
+    read_limit_option,
+    read_question_bounds_option,
+    read_question_keys,
+    tables_in,
+    with_options,
+)
 from tacit.cli._output import JsonOption, OutputFiles, amount_facts, printable, say, show_json, typed
 from tacit.errors import TacitError
 from tacit.fixes import Declare
@@ -59,12 +67,22 @@ class Price(Total):
         ),
     ] = None
 
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bounds",
+            help="COLUMN=auto: the plan finds the range privately, at a quarter of its cost; or "
+            "COLUMN=LOW:HIGH, a public range for this question; may be repeated.",
+        ),
+    ] = None
+
     def plan(
         self, dataset: TableDataset, sql: str, keys: Mapping[str, list[object]] | None
     ) -> Plan[AnswerTable]:
         """Plan a question at this price."""
         limits = dict(read_limit_option(text) for text in self.limit or ()) or None
-        return dataset.sql(sql, keys=keys, limits=limits).plan(
+        bounds = dict(read_question_bounds_option(text) for text in self.bounds or ()) or None
+        return dataset.sql(sql, keys=keys, limits=limits, bounds=bounds).plan(
             **self.goal, within=self.within, size=self.size
         )
 

@@ -9,7 +9,8 @@ Modules, in reading order:
 - `_plan`, `_plan_run`: what it costs; the only place where exact integers meet noise
 - `_run`: one charge, many numbered releases
 - `_certificate`, `_release`, `_tabular`: the promise, the content with it, its tables in files
-- `_answer_table`, `_shown_digits`: the content of most releases, and what is shown of its numbers
+- `_answer_table`, `_shown_digits`, `_found_bounds`: the content of most releases, what is shown of its
+  numbers, and the bounds that its plan found
 - `_display`, `_answer_display`: plans and answers in terminals and notebooks
 - `_batch`, `_batch_split`: several questions with one charge
 - `_budget_schedule`: a year's plan for a budget
@@ -39,6 +40,7 @@ from tacit.core._facts import (
     read_keys,
     read_kind,
 )
+from tacit.core._found_bounds import FoundBounds
 from tacit.core._goal import ANY_TOTAL, DELTA, RHO, RHO_WITH_DELTA, SIZE, WEIGHTS, WITHIN, Goal, warn_of_delta
 from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan, in_promised_words, members_of, with_audit
 from tacit.core._protocols import (
@@ -111,6 +113,7 @@ __all__ = [
     "Exact",
     "Fact",
     "Forecast",
+    "FoundBounds",
     "Goal",
     "Identity",
     "Kind",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tacit.core._answer_table import AnswerTable, Cells
+    from tacit.core._found_bounds import FoundBounds
 
 
 _LINES = 40
@@ -48,7 +49,9 @@ def _table(
     answer: AnswerTable, between: str = "  ", max_lines: int = _LINES
 ) -> tuple[list[str], list[list[str]]]:
     """Return the head and the first lines; ``between`` stands between a value and its interval."""
-    head = [visible(name) for name in (*answer.keys, *answer.columns)]
+    found = answer.found if len(answer) > 1 else ()  # the caption of a single line has its bounds
+    cut = [f"{_of(one)} cut to" for one in found]
+    head = [visible(name) for name in (*answer.keys, *answer.columns, *cut)]
     lines = []
     keys = [answer.shown_keys(key) for key in answer.keys]
     for i in range(min(len(answer), max_lines)):
@@ -57,8 +60,14 @@ def _table(
             low, high = cells.low[i], cells.high[i]
             value_text, *ends = shown_cell(cells.value[i], low, high, whole=name in answer.counts)
             line.append(visible(value_text) + (f"{between}[{', '.join(ends)}]" if low is not None else ""))
+        line += [visible(one.in_words(i)) for one in found]
         lines.append(line)
     return head, lines
+
+
+def _of(bounds: FoundBounds) -> str:
+    """Name what was cut."""
+    return f"total {bounds.of}" if bounds.per_unit else bounds.of
 
 
 def nothing_to_show(marks: tuple[str, ...]) -> str:
@@ -88,10 +97,34 @@ def caption_of(answer: AnswerTable, marks: tuple[str, ...] = ()) -> list[str]:
     return [
         *(["; ".join(parts)] if parts else []),
         *answer.left_out,
+        *_cut_to_found_bounds(answer),
         *_hidden(answer),
         *_below_zero(answer),
         *_notes(answer, without),
     ]
+
+
+def _cut_to_found_bounds(answer: AnswerTable) -> list[str]:
+    """Say to which bounds values were cut that the plan found, and what no interval covers."""
+    sentences = []
+    for one in answer.found:
+        names, lacking_range = ", ".join(one.columns), [i for i, end in enumerate(one.low) if end is None]
+        if len(lacking_range) < len(one.low):
+            ends = one.in_words(0) if len(one.low) == 1 else "the bounds of its line"
+            beyond = f"what lies above {one.high[0]:.6g}" if len(one.low) == 1 else "what lies beyond them"
+            sentences.append(
+                f"{names}: values of {_of(one)} are cut to {ends} (bounds found privately); {beyond} is not "
+                "in it"
+            )
+        if lacking_range:
+            rows = [one.rows[i] for i in lacking_range]
+            about = f", among about {max(0, round(rows[0])):,} values" if len(rows) == 1 and rows[0] else ""
+            lines = "" if len(one.low) == 1 else f" in {len(lacking_range):,} of {len(one.low):,} lines"
+            sentences.append(
+                f"{names}: no range found for {_of(one)}{lines}{about}; the cost stays; more rows, a larger "
+                "epsilon or declared bounds would help"
+            )
+    return sentences
 
 
 def _hidden(answer: AnswerTable) -> list[str]:

@@ -15,6 +15,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
+from tacit.core._found_bounds import FoundBounds
 from tacit.core._release import Content
 from tacit.core._shown_digits import is_hidden, refuse_hidden, without_hidden
 from tacit.core._tabular import lacking, needs, write_csv
@@ -189,6 +190,8 @@ class AnswerTable(Content):
         reads them.
     covers
         What the intervals cover: ``"noise"``, or ``"noise and sampling"`` in a view that says so.
+    found
+        The bounds that the plan found privately, of each expression whose values it cut to them.
     """
 
     kind: ClassVar[str] = "answer-table"
@@ -204,6 +207,7 @@ class AnswerTable(Content):
     totals: bool = False
     measured: tuple[MeasuredIntegers, ...] = ()
     covers: str = "noise"
+    found: tuple[FoundBounds, ...] = ()
     #: The columns without what the noise hides, and as a file has them that an older version wrote.
     _written: tuple[Mapping[str, Cells], Mapping[str, Cells]] | None = field(default=None, compare=False)
 
@@ -220,13 +224,30 @@ class AnswerTable(Content):
                 fix=Choose(tuple(self.columns), given=str(column)),
             ) from None
 
+    def _found_ends(self) -> dict[str, tuple[float | None, ...]]:
+        """Return the bounds that were found, as columns of data frames and files."""
+        return {
+            f"{name}_{end}_bound": ends
+            for one in self.found
+            for name in one.columns
+            for end, ends in (("low", one.low), ("high", one.high))
+        }
+
+    def found_for(self, column: str) -> FoundBounds | None:
+        """Return the bounds that were found for a column; None where its bounds were declared or given."""
+        return next((one for one in self.found if column in one.columns), None)
+
     def __iter__(self) -> Iterator[dict[str, Value]]:
-        """Iterate over the lines as dictionaries: keys, then value, low and high of each column."""
+        """Iterate over the lines as dictionaries: keys, then value, low and high of each column.
+
+        Bounds that the plan found privately come last.
+        """
         keys = {name: whole_keys(values) for name, values in self.keys.items()}
         for i in range(len(self)):
             line: dict[str, Value] = {name: values[i] for name, values in keys.items()}
             for name, cells in self.columns.items():
                 line |= {name: cells.value[i], f"{name}_low": cells.low[i], f"{name}_high": cells.high[i]}
+            line |= {name: ends[i] for name, ends in self._found_ends().items()}
             yield line
 
     @property
@@ -275,9 +296,15 @@ class AnswerTable(Content):
             name: Cells(*(tuple(getattr(cells, end)[i] for i in chosen) for end in _ENDS))
             for name, cells in self.columns.items()
         }
-        measured = (one.shown({name: (name,) for name in one.columns}, chosen) for one in self.measured)
+        same = {name: (name,) for name in self.columns}
+        measured = (one.shown(same, chosen) for one in self.measured)
+        found = (one.shown(same, chosen) for one in self.found)
         return replace(
-            self, keys=keys, columns=columns, measured=tuple(one for one in measured if one is not None)
+            self,
+            keys=keys,
+            columns=columns,
+            measured=tuple(one for one in measured if one is not None),
+            found=tuple(one for one in found if one is not None),
         )
 
     def shown_keys(self, key: str) -> list[str]:
@@ -304,6 +331,7 @@ class AnswerTable(Content):
             **({"totals": True} if self.totals else {}),
             **({"measured": [one.to_json() for one in self.measured]} if self.measured else {}),
             **({"covers": self.covers} if self.covers != "noise" else {}),
+            **({"found": [one.to_json() for one in self.found]} if self.found else {}),
         }
 
     @classmethod
@@ -323,6 +351,7 @@ class AnswerTable(Content):
             document.get("totals") is True,
             tuple(MeasuredIntegers.from_json(one) for one in document.get("measured", ())),
             str(document.get("covers", "noise")),
+            tuple(FoundBounds.from_json(one) for one in document.get("found", ())),
         )
         parts = [*answer.keys.values(), *(getattr(c, e) for c in answer.columns.values() for e in _ENDS)]
         plain = all(one is None or isinstance(one, str | int | float) for part in parts for one in part)
@@ -334,6 +363,8 @@ class AnswerTable(Content):
             for one in answer.measured
         ):
             raise ValueError("the integers belong to another answer")
+        if any(len(one.low) != len(answer) for one in answer.found):
+            raise ValueError("the bounds belong to another answer")
         for cells in answer.columns.values():
             _check_interval(cells)
         answer._dates()  # raises where a date is none
@@ -355,7 +386,7 @@ class AnswerTable(Content):
         """Return columns by name: keys, then ``name``, ``name_low``, ``name_high``."""
         lines = list(self)
         names = [*self.keys, *(f"{c}{suffix}" for c in self.columns for suffix in _SUFFIXES)]
-        return {name: [line[name] for line in lines] for name in names}
+        return {name: [line[name] for line in lines] for name in (*names, *self._found_ends())}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas data frame (extra ``pandas``); groups that are dates become timestamps."""
@@ -393,7 +424,8 @@ class AnswerTable(Content):
             for name, parts in ends.items()
             for end, part in zip(_SUFFIXES, parts, strict=True)
         )
-        return [name for name, part in names if part and all(one is None for one in part)]
+        parts = [*names, *self._found_ends().items()]
+        return [name for name, part in parts if part and all(one is None for one in part)]
 
     def _dates(self) -> dict[str, list[date | None]]:
         """Return the groups that are dates, as days or, where one has a time of day, as moments."""
@@ -422,6 +454,7 @@ class AnswerTable(Content):
         columns = {name: [whole_keys((one,))[0] for one in values] for name, values in self.keys.items()}
         for name, cells in self.columns.items():
             columns |= dict(zip((name, f"{name}_low", f"{name}_high"), meaningful(cells), strict=True))
+        columns |= {name: list(ends) for name, ends in self._found_ends().items()}
         lines = (columns, *zip(*columns.values(), strict=True))
         text = "".join(_csv_line([for_spreadsheet(cell) for cell in line]) for line in lines)
         if path is not None:

@@ -63,7 +63,8 @@ class Fact:
     to be: number, text, boolean or moment; it is empty where the source declares no type. Bounds that are a
     ``default`` hold where a question gives no other; values may lie outside. ``dates`` is the order in which
     the column's CSV file writes dates, if it is not the year first. ``order`` has the keys as the curator
-    listed them, if that is not their own order; answers show groups in it.
+    listed them, if that is not their own order; answers show groups in it. ``auto`` says that questions find
+    the bounds of the column privately.
     """
 
     kind: Kind | None = None
@@ -76,6 +77,7 @@ class Fact:
     stored: str = ""
     dates: str = ""
     order: tuple[object, ...] = ()
+    auto: bool = False
 
 
 _UNKNOWN = Fact()  # of a column about which nothing is declared

@@ -332,6 +332,9 @@ WORDS_OF_SERVICE_ACTIONS: Final[dict[str, Callable[[Mapping[str, object]], str]]
     "create-account": _says("choose one of your allotments, or ask the curator for one"),
     "declare-encoding": _says("ask the operator to declare the encoding of the file"),
     "export-release": _says("download the answer as CSV and compute it there"),
+    "find-bounds-first": lambda a: (
+        f"ask for AVG({a['expression']}) first, with the bounds auto, and clip to the bounds that it finds"
+    ),
     "give-key-file": _says(OPERATOR),
     "give-witness-file": _says(OPERATOR),
     "grow-budget": _says("ask the curator for a larger budget; a second person has to agree"),

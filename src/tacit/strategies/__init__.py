@@ -8,6 +8,20 @@ In reading order:
 - ``_toeplitz``: the days of a stream and the steps of training
 """
 
+from tacit.strategies._octaves import (
+    ANSWER_SHARE,
+    MAX_GROUPS,
+    NARROWING_SHARE,
+    OCTAVE_SHARE,
+    WIDENING,
+    CellNoise,
+    OctaveCells,
+    OctaveRange,
+    answer_share,
+    find_bounds,
+    find_group_bounds,
+    narrow_group_bounds,
+)
 from tacit.strategies._ranges import (
     MOST_CELLS,
     Factorisation,
@@ -41,7 +55,19 @@ from tacit.strategies._trees import (
 )
 
 __all__ = [
+    "ANSWER_SHARE",
+    "MAX_GROUPS",
     "MOST_CELLS",
+    "NARROWING_SHARE",
+    "OCTAVE_SHARE",
+    "WIDENING",
+    "CellNoise",
+    "OctaveCells",
+    "OctaveRange",
+    "answer_share",
+    "find_bounds",
+    "find_group_bounds",
+    "narrow_group_bounds",
     "ColumnSet",
     "Factorisation",
     "RangeStrategy",

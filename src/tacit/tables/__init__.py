@@ -32,6 +32,7 @@ from tacit.tables._invented import (
 from tacit.tables._protect import protect
 from tacit.tables._public_facts import open_facts
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
+from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
 from tacit.tables.planning._table_subject import TableSubject
 from tacit.tables.questions._aggregate_functions import (
     best,
@@ -105,6 +106,7 @@ __all__ = [
     "StepNoise",
     "TableDataset",
     "TablePair",
+    "FoundBoundsSubject",
     "TableSubject",
     "at_most_cells",
     "at_most_groups",

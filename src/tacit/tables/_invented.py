@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.algebra import Column, Literal, Scan, contribution
-from tacit.core import Table, open_account
+from tacit.core import SharedReadings, Table, open_account
 from tacit.engines import DuckDB, SourceTable, grid_columns, quote, read_source
 from tacit.ledger import Ledger
 from tacit.parameters import Integer
 from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,6 +60,7 @@ _SECRET = 20_240_229  # both neighbours rank a unit's rows with the same secret,
 _REHEARSAL_UNITS = 1_000
 _MAX_ROWS = 12  # of one unit in one table, where its limit is larger
 _PUBLIC_ROWS = 60
+_STANDS_OUT = 10**9  # rows in a cell that no noise explains
 _WORDS = 20  # different texts of a column without keys
 _FIRST_DAY = datetime(2024, 1, 1)  # noqa: DTZ001 - days without a zone, like those of the sources
 _CALENDAR_DAYS = 730
@@ -168,11 +170,43 @@ class InventedTables:
         )
         changes: list[StepChange] = []
         for subject, contributed in zip(self._subjects, self._who, strict=True):
-            changes += _changes(subject, contributed, first_engine, second_engine)
+            if isinstance(subject, FoundBoundsSubject):
+                changes += self._adaptive_changes(subject, contributed, first_engine, second_engine)
+            else:
+                changes += _changes(subject, contributed, first_engine, second_engine)
         before, after = (
             tuple(unit.on(engine) for unit in self._subjects) for engine in (first_engine, second_engine)
         )
         return TablePair(before, after, tuple(changes), unit, other if replaced else {})
+
+    def _adaptive_changes(
+        self, subject: FoundBoundsSubject, contribution: Contribution, *engines: Any
+    ) -> list[StepChange]:
+        """Compare the exact integers of every step on two engines, after the same invented noisy ones."""
+        import numpy as np
+
+        tasks = [subject.on(engine) for engine in engines]
+        noisy: list[Any] = []
+        changes = []
+        with SharedReadings.opened() as readings:
+            data = [task.open(readings) for task in tasks]
+            for measured, *steps in zip(subject.steps, *(task.steps for task in tasks), strict=True):
+                a, b = (np.array(step.exact(d, noisy), dtype=object) for step, d in zip(steps, data, strict=True))
+                moves = np.abs(a - b).ravel().tolist()
+                l1, squared = measured.statistic.sensitivity(contribution)
+                word, columns = measured.statistic.word, subject.columns_of(measured.statistic)
+                square_sum = sum(move * move for move in moves)
+                changes.append(StepChange(word, sum(moves), square_sum, l1, squared, columns))
+                noisy.append(self._invented_noisy(a, b))
+        return changes
+
+    def _invented_noisy(self, *exact: Any) -> list[list[int]]:
+        """Invent what a step may have released: cells that stand out, of one neighbour or of nobody."""
+        rows = exact[self._pick(2)] * _STANDS_OUT
+        for _ in range(self._pick(3)):
+            rows.reshape(-1)[self._pick(rows.size)] += _STANDS_OUT
+        lines: list[list[int]] = rows.tolist()
+        return lines
 
     def _on(self, rows: Mapping[str, InventedRows]) -> Any:
         """Return an engine with these rows; the exact integers are computed once and kept."""

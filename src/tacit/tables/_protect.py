@@ -49,6 +49,7 @@ from tacit.mechanisms import ranking_secret
 from tacit.parameters import ColumnName, Instance, Listed
 from tacit.report import with_article
 from tacit.tables._dataset import TableDataset
+from tacit.tables.questions._aggregates import AUTO
 from tacit.tables.questions._keys import example_keys, listed_order, public_column, read_column_keys
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def protect(
     budget: Budget,
     name: str | None = None,
     version: int = 1,
-    bounds: Mapping[str, Sequence[Number]] | None = None,
+    bounds: Mapping[str, Sequence[Number] | Literal["auto"]] | None = None,
     keys: Mapping[str, Sequence[object] | str] | None = None,
     types: Mapping[str, object] | None = None,
     never_null: Sequence[str] = (),
@@ -107,7 +108,8 @@ def protect(
     name, version
         Declared identity; the name is required with a durable ledger.
     bounds
-        Public ranges by column; values outside are clipped.
+        Public ranges by column; values outside are clipped. ``"auto"`` instead of a range lets every question
+        that needs one find it privately, at a quarter of its cost; `TableDataset.declaring` then keeps it.
     keys
         Public values by column, for grouping: a list, or the name of a public table (the values of its key)
         or ``"table.column"``, which is read now, since nothing in it is private. Answers show groups in the
@@ -284,7 +286,7 @@ def _sources(
 
 
 def _read_facts(
-    bounds: Mapping[str, Sequence[Number]] | None,
+    bounds: Mapping[str, Sequence[Number] | Literal["auto"]] | None,
     keys: Mapping[str, Collection[object]],
     types: Mapping[str, object] | None,
     never_null: Sequence[str],
@@ -312,9 +314,10 @@ def _read_facts(
                     fix=Declare("types", implied, column=column, example=False),
                 )
             kind = kind or implied
-        limits = read_bounds(column, bounds[column]) if column in bounds else None
+        auto = bounds.get(column) == AUTO
+        limits = read_bounds(column, bounds[column]) if column in bounds and not auto else None
         order = () if values is None else listed_order(column, keys[column], values)
-        facts[column] = Fact(kind, limits, values, column in never_null, order=order)
+        facts[column] = Fact(kind, limits, values, column in never_null, order=order, auto=auto)
     return facts
 
 

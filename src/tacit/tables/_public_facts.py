@@ -104,6 +104,7 @@ def _fact(fact: Fact) -> JSON:
         "default": fact.default,
         "stored": fact.stored,
         "order": document(fact.order) if fact.order else None,
+        "auto": fact.auto,
     }
     return {name: value for name, value in told.items() if value not in (None, False, "")}
 
@@ -274,7 +275,7 @@ def _read_fact(column: str, document: Mapping[str, Any]) -> Fact:
     if "order" in told:
         told["order"] = tuple(_value(key) for key in told["order"])
         _insist(read_column_keys(column, list(told["order"])) == told["keys"])
-    _insist(all(type(told.get(name, True)) is bool for name in ("never_null", "unit", "default")))
+    _insist(all(type(told.get(name, True)) is bool for name in ("never_null", "unit", "default", "auto")))
     _insist(type(told.get("unreadable", "")) is str)
     for name, allowed in (("kind", KINDS), ("stored", TYPE_FAMILIES)):
         _insist(name not in told or told[name] in allowed)

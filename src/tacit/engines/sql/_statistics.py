@@ -16,9 +16,12 @@ from tacit.algebra import (
     CutSums,
     EdgeBins,
     EvenBins,
+    FoundCells,
     ListedBins,
     MomentProducts,
     MomentSums,
+    OctaveBins,
+    PartBins,
     PartProducts,
     ProductSums,
     RowCounts,
@@ -160,6 +163,24 @@ def cell_index_sql(writer: SqlWriter, value: str, statistic: BinCounts) -> str:
                 f"WHEN {value} = {writer.expression(lit(c), {})} THEN {i}" for i, c in enumerate(values)
             )
             return f"(CASE {whens} END)"
+        case OctaveBins():
+            return f"(CASE WHEN {missing} THEN NULL ELSE {_octave(writer, value, statistic.bins.cuts, 0)} END)"
+        case PartBins(ends):
+            edges = [number(e) for e in ends]
+            whens = " ".join(f"WHEN {value} <= {e} THEN {i}" for i, e in enumerate(edges[1:]))
+            return f"(CASE WHEN {missing} OR {value} <= {edges[0]} THEN NULL {whens} END)"
+        case FoundCells():
+            raise ValueError("these cells have no ends yet")
+
+
+def _octave(writer: SqlWriter, value: str, cuts: tuple[float, ...], first: int) -> str:
+    """Write how many of the rising cuts are smaller than a value, by halving; ``first`` are so already."""
+    if not cuts:
+        return str(first)
+    middle = len(cuts) // 2
+    below = _octave(writer, value, cuts[:middle], first)
+    above = _octave(writer, value, cuts[middle + 1 :], first + middle + 1)
+    return f"CASE WHEN {value} <= {writer.dialect.number(cuts[middle])} THEN {below} ELSE {above} END"
 
 
 def over_rows(dialect: Dialect, statistic: Statistic, q: str) -> list[str]:

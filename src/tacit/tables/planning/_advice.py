@@ -85,7 +85,9 @@ def _on_ranges(question: TableQuestion, errors: Errors) -> Iterator[str]:
     """Advise to clip a column to the values that the condition of the question leaves."""
     for position, (name, aggregate) in enumerate(question.aggregates):
         column = aggregate.argument
-        if not isinstance(aggregate, OnBounds) or not isinstance(column, Column) or aggregate.bounds is None:
+        if not isinstance(aggregate, OnBounds) or not isinstance(column, Column):
+            continue
+        if not isinstance(aggregate.bounds, tuple):
             continue
         low, high = _left(question.input, column, aggregate.bounds)
         if not low < high or (low, high) == aggregate.bounds:

@@ -9,6 +9,8 @@ from tacit.core import AnswerTable, Draft, Forecast, warn_of_delta
 from tacit.errors import TacitError
 from tacit.mechanisms import KeySelection
 from tacit.tables.planning._advice import PRICE, advice_on
+from tacit.tables.planning._bounds_search import is_open, search_steps
+from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
 from tacit.tables.planning._pricing import Pricing, asks_of, noises_of
 from tacit.tables.planning._steps import calibrate, share_of_sample
 from tacit.tables.planning._table_subject import TableSubject, forecast_of_levels, levels_together
@@ -125,7 +127,8 @@ def _subject(
         captions = {c.name: _stands_for(c, noises[c.step], pricing.level, dataset) for c in columns}
         return {name: text for name, text in captions.items() if text}
 
-    subject = TableSubject(
+    kind = FoundBoundsSubject if search_steps(pricing.steps) else TableSubject
+    subject = kind(
         asked=question,
         engine=dataset._engine,
         blocks=() if dataset.block_column is None else dataset.block_column.concerned(question),
@@ -187,6 +190,11 @@ def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, datas
 
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:
     reading = column.reading
+    if is_open(noise.statistic):
+        shares = noise.mechanisms[0].describe(noise.statistic.step)
+        note = "in shares of the range that is found, so its size is not known yet"
+        caution = "; ".join(filter(None, (reading.caution(noise, size), column.aggregate.caution)))
+        return Forecast(column.name, column.aggregate.words, shares, None, note, caution)
     expected = reading.expected(noise, level, size)
     mechanism = noise.mechanisms[0].describe(noise.statistic.step)
     return Forecast(

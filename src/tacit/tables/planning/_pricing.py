@@ -35,6 +35,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Declare, Do, Either, Set
 from tacit.parameters import Mapped
+from tacit.tables.planning._bounds_search import check_search, is_open, search_steps, search_weights
 from tacit.tables.planning._steps import (
     AddNoise,
     Ask,
@@ -89,11 +90,12 @@ class Pricing:
         steps, columns = lower(
             question, by_row=by_row, replaced=replaced, added=summed, single=contributed.total == 1
         )
+        check_search(question, steps, added=added)
         if question.levels:
             check_totals(steps, columns, contributed, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:
             raise _owners(question, dataset) or _keys_missing(question, dataset)
-        weights = _weights(goal.weights or {}, question, columns, len(steps))
+        weights = _weights(goal.weights or {}, question, columns, steps)
         flip = _only_epsilon_counts(dataset, goal, steps)
         ask = None if goal.within is not None else Ask(goal.epsilon, goal.delta, goal.rho, flip)
         pricing = cls(question, steps, columns, contributed, goal.confidence, goal.size, ask, weights, flip)
@@ -121,6 +123,13 @@ class Pricing:
 
     def error(self, column: ReleasedColumn, noise: StepNoise) -> float:
         """Return the half-width to expect of a column, or refuse where it cannot be known."""
+        if is_open(noise.statistic):
+            raise TacitError(
+                "not-allowed",
+                f"the error of {column.name} depends on the bounds that the plan finds",
+                why="a plan for a wanted error must know it before any data is read",
+                fix=Either(Set(epsilon=0.5), Set(bounds=(0, 30))),
+            )
         expected = column.reading.expected(noise, self.level, self.size)
         if expected is None:
             picked = isinstance(column.reading, ChosenValue)
@@ -196,16 +205,25 @@ def _weights(
     weights: Mapping[str, Fraction],
     question: TableQuestion,
     columns: tuple[ReleasedColumn, ...],
-    steps: int,
+    steps: tuple[MeasuredStep, ...],
 ) -> tuple[Fraction, ...]:
-    """Weigh each step as much as the heaviest aggregate that is read off it; the default is 1."""
+    """Weigh each step as much as the heaviest aggregate that is read off it; the default is 1.
+
+    A search for bounds takes its share of the cost first.
+    """
     names = [name for name, _ in question.aggregates]
     example = f"weights={{{names[0]!r}: 2}}"
     Mapped("numbers by column", example, tuple(sorted(names))).read("weights", weights)
-    return tuple(
+    of_steps = tuple(
         max((weights.get(c.asked, Fraction(1)) for c in columns if c.step == i), default=Fraction(1))
-        for i in range(steps)
+        for i in range(len(steps))
     )
+    search = search_steps(steps)
+    if not search:
+        return of_steps
+    first = steps.index(search[0])
+    before, after = of_steps[:first], of_steps[first + len(search) :]
+    return (*before, *search_weights(search, (*before, *after)), *after)
 
 
 def noises_of(pricings: Sequence[Pricing], members: Sequence[tuple[PaidStep, ...]]) -> tuple[StepNoise, ...]:
@@ -339,7 +357,8 @@ def lower(
                 step = keys[0]  # the selection of keys releases these numbers of units anyway
             lowered.append((name, answer, aggregate, step, reading))
     needed_steps = {step for *_, step, _ in lowered if step not in keys}
-    steps = (*keys, *sorted(needed_steps, key=lambda step: json.dumps(step.document, sort_keys=True)))
+    answers = sorted(needed_steps, key=lambda step: json.dumps(step.document, sort_keys=True))
+    steps = (*keys, *search_steps(answers), *answers)
     return steps, tuple(
         ReleasedColumn(name, answer, aggregate, steps.index(step), reading)
         for name, answer, aggregate, step, reading in lowered
@@ -351,7 +370,7 @@ def _context(question: TableQuestion, *, by_row: bool, added: bool, single: bool
     hosts: dict[tuple[Node, Range], MomentSums | Sums] = {}
     for _, aggregate in question.aggregates:
         if isinstance(aggregate, SumOf):
-            key = aggregate.argument, aggregate.needed_bounds
+            key = aggregate.argument, aggregate.asked_bounds
             smallest = aggregate.smallest_host(single=single)
             hosts[key] = max(hosts.get(key, smallest), smallest, key=lambda host: order.index(type(host)))
     facts = scope(question.input)

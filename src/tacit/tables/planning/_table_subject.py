@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.algebra import Statistic, TableQuestion, ValueGrid
-    from tacit.core import JSON, SharedReadings, Value
+    from tacit.core import JSON, FoundBounds, SharedReadings, Value
     from tacit.engines import Engine
     from tacit.mechanisms import IntegerMechanism
     from tacit.tables.planning._exact_integers import ExactIntegers
     from tacit.tables.planning._pricing import Pricing, ReleasedColumn
     from tacit.tables.planning._steps import Ask, MeasuredStep, PaidStep
-    from tacit.tables.reading._readings import StepNoise
+    from tacit.tables.reading._readings import Cell, StepNoise
     from tacit.tables.workloads._cross_tables import CrossNoise
 
 
@@ -202,21 +202,40 @@ class TableSubject(RowsSubject):
             keys, groups = lines_of(keys, self.asked.levels)
         columns = {}
         for column in self.columns:
-            noise = self.noises[column.step]
             lines = [
                 line if isinstance(line, list) else [line] for line in noisy[column.step]
             ]  # a choice is one index
-            cells = (
-                read_levels(column.reading, noise, lines, groups, confidence)
-                if groups
-                else column.reading.shown(noise, lines, confidence)
-            )
+            cells = self._read(column, lines, groups, confidence, noisy)
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
         columns = self._without_hidden_picks(columns)
-        measurements = () if groups else measured_steps(self.columns, self.noises, noisy, self.rows_per_unit)
-        return self._answer(keys, columns, confidence, measurements)
+        measurements = () if groups else self._measured(noisy)
+        return self._answer(keys, columns, confidence, measurements, self._found(noisy))
+
+    def _read(
+        self,
+        column: ReleasedColumn,
+        lines: list[list[int]],
+        groups: list[list[int]],
+        confidence: Fraction,
+        noisy: Sequence[Any],
+    ) -> list[Cell]:
+        """Read a column off the noisy lines of its step; ``groups`` are added up for each line shown."""
+        del noisy
+        noise = self.noises[column.step]
+        if groups:
+            return read_levels(column.reading, noise, lines, groups, confidence)
+        return column.reading.shown(noise, lines, confidence)
+
+    def _measured(self, noisy: Sequence[Any]) -> tuple[MeasuredIntegers, ...]:
+        """Return the noisy integers that inference can read."""
+        return measured_steps(self.columns, self.noises, noisy, self.rows_per_unit)
+
+    def _found(self, noisy: Sequence[Any]) -> tuple[FoundBounds, ...]:
+        """Return the bounds that the plan found."""
+        del noisy
+        return ()
 
     def _without_hidden_picks(self, columns: dict[str, Cells]) -> dict[str, Cells]:
         """Return the columns without picked quantiles that the noise hides, where rows are counted beside."""
@@ -240,6 +259,7 @@ class TableSubject(RowsSubject):
         columns: dict[str, Cells],
         confidence: Fraction,
         measurements: tuple[MeasuredIntegers, ...] = (),
+        found: tuple[FoundBounds, ...] = (),
     ) -> AnswerTable:
         """Put the lines of the answer together: their keys, None for what is summed over, and cells."""
         dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
@@ -257,6 +277,7 @@ class TableSubject(RowsSubject):
             dates=dates,
             totals=bool(self.asked.levels),
             measured=measurements,
+            found=found,
         )
         return self._in_declared_order(answer, keys)
 

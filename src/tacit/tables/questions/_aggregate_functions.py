@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tacit.core import read_bounds, read_keys
+from tacit.errors import TacitError
+from tacit.fixes import Do
 from tacit.parameters import Flag, Listed, RealNumber
 from tacit.tables.questions._aggregates import (
+    AUTO,
     Aggregate,
     CountDistinct,
     CountRows,
@@ -44,8 +47,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tacit.exact import Number
-    from tacit.tables.questions._aggregates import Range
+    from tacit.tables.questions._aggregates import Bounds, Range
 
+#: Bounds as they are given with a question: a pair, ``"auto"``, or None where the dataset declares them.
+BoundsGiven: TypeAlias = 'Sequence[Number] | Literal["auto"] | None'
 #: The bounds of two columns; None where they are declared with the dataset.
 PairBounds: TypeAlias = "tuple[Sequence[Number] | None, Sequence[Number] | None]"
 
@@ -84,13 +89,13 @@ def count_distinct(column: str | Expr) -> Aggregate:
     return CountDistinct(as_node(column))
 
 
-def sum(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Aggregate:
+def sum(column: str | Expr, *, bounds: BoundsGiven = None) -> Aggregate:
     """Sum a column clipped to its bounds; one unit changes it by at most its rows times the larger bound."""
-    return SumOf(as_node(column), _bounds("sum", bounds))
+    return SumOf(as_node(column), _found_or_given("sum", bounds))
 
 
 def mean(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, spread: bool | None = None
+    column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None = None
 ) -> Aggregate:
     """Average a column clipped to its bounds.
 
@@ -110,27 +115,27 @@ def mean(
     """
     if spread is not None:
         Flag("True, False or None").read("spread", spread)
-    return MeanOf(as_node(column), _bounds("mean", bounds), spread)
+    return MeanOf(as_node(column), _found_or_given("mean", bounds), spread)
 
 
 def variance(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, population: bool = False
+    column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False
 ) -> Aggregate:
     """Estimate the variance of a column clipped to its bounds (three sums, one cost).
 
     The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationVarianceOf if population else VarianceOf
-    return kind(as_node(column), _bounds("variance", bounds))
+    return kind(as_node(column), _found_or_given("variance", bounds))
 
 
-def std(column: str | Expr, *, bounds: Sequence[Number] | None = None, population: bool = False) -> Aggregate:
+def std(column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False) -> Aggregate:
     """Estimate the standard deviation of a column clipped to its bounds.
 
     The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationStdOf if population else StdOf
-    return kind(as_node(column), _bounds("std", bounds))
+    return kind(as_node(column), _found_or_given("std", bounds))
 
 
 def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -209,7 +214,7 @@ def quantiles(
     column: str | Expr,
     levels: Sequence[Number],
     *,
-    bounds: Sequence[Number] | None = None,
+    bounds: BoundsGiven = None,
     candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
     """Estimate several quantiles at once from one noisy histogram over public candidates.
@@ -232,14 +237,14 @@ def quantiles(
         candidates make narrower intervals.
     """
     sorted_levels = tuple(sorted(_LEVELS.read("levels", levels)))
-    return QuantilesOf(as_node(column), _bounds("quantiles", bounds), _candidates(candidates), sorted_levels)
+    return QuantilesOf(as_node(column), _found_or_given("quantiles", bounds), _candidates(candidates), sorted_levels)
 
 
 def quantile(
     column: str | Expr,
     level: Number,
     *,
-    bounds: Sequence[Number] | None = None,
+    bounds: BoundsGiven = None,
     candidates: Iterable[Number] | None = None,
     interval: bool = False,
 ) -> Aggregate:
@@ -259,13 +264,13 @@ def quantile(
     'quantile'
     """
     kind = QuantileIntervalOf if interval else QuantileOf
-    return kind(as_node(column), _bounds("quantile", bounds), _candidates(candidates), (_level(level),))
+    return kind(as_node(column), _found_or_given("quantile", bounds), _candidates(candidates), (_level(level),))
 
 
 def median(
     column: str | Expr,
     *,
-    bounds: Sequence[Number] | None = None,
+    bounds: BoundsGiven = None,
     candidates: Iterable[Number] | None = None,
     interval: bool = False,
 ) -> Aggregate:
@@ -275,22 +280,22 @@ def median(
     value that at least half of the rows do not exceed.
     """
     kind = QuantileIntervalOf if interval else MedianOf
-    return kind(as_node(column), _bounds("median", bounds), _candidates(candidates), (Fraction(1, 2),))
+    return kind(as_node(column), _found_or_given("median", bounds), _candidates(candidates), (Fraction(1, 2),))
 
 
 def min(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
+    column: str | Expr, *, bounds: BoundsGiven = None, candidates: Iterable[Number] | None = None
 ) -> Aggregate:
     """Pick the quantile of level 0.01: the smallest value itself would reveal one person."""
-    return ExtremeOf(as_node(column), _bounds("min", bounds), _candidates(candidates), (_EXTREME,))
+    return ExtremeOf(as_node(column), _found_or_given("min", bounds), _candidates(candidates), (_EXTREME,))
 
 
 def max(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
+    column: str | Expr, *, bounds: BoundsGiven = None, candidates: Iterable[Number] | None = None
 ) -> Aggregate:
     """Pick the quantile of level 0.99: the largest value itself would reveal one person."""
     return ExtremeOf(
-        as_node(column), _bounds("max", bounds), _candidates(candidates), (1 - _EXTREME,), largest=True
+        as_node(column), _found_or_given("max", bounds), _candidates(candidates), (1 - _EXTREME,), largest=True
     )
 
 
@@ -344,7 +349,20 @@ def best(
 
 
 def _bounds(name: str, bounds: Sequence[Number] | None) -> Range | None:
+    """Read bounds that must be given."""
+    if isinstance(bounds, str) and bounds == AUTO:
+        raise TacitError(
+            "not-allowed",
+            f"{name} cannot find its bounds by itself",
+            why="only means, sums, spreads and quantiles of one expression find bounds within their plan",
+            fix=Do("find-bounds-first", expression="COLUMN"),
+        )
     return None if bounds is None else read_bounds(name, bounds)
+
+
+def _found_or_given(name: str, bounds: BoundsGiven) -> Bounds | None:
+    """Read bounds, or that the plan finds them."""
+    return AUTO if isinstance(bounds, str) and bounds == AUTO else _bounds(name, bounds)
 
 
 def _options(

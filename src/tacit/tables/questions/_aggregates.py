@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar, Final, Literal as OneOf, Self, TypeAlias
 
 from tacit.algebra import (
     Call,
@@ -27,8 +27,10 @@ from tacit.algebra import (
     UnitsWith,
     as_number,
     bounds_of,
+    found_grid,
     grid_for,
     kind_of,
+    names,
     resolve,
     words_of,
 )
@@ -45,6 +47,10 @@ from tacit.tables.reading._readings import (
 )
 
 Range: TypeAlias = tuple[Fraction, Fraction]
+#: In place of bounds: the plan finds them privately, within its cost.
+AUTO: Final = "auto"
+#: Bounds that are given, or that the plan finds.
+Bounds: TypeAlias = Range | OneOf["auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class LoweringContext:
         Whether noisy integers of several datasets are added, so that nothing can be chosen.
     """
 
-    hosts: dict[tuple[Node, Range], MomentSums | Sums]
+    hosts: dict[tuple[Node, Bounds], MomentSums | Sums]
     never_null: frozenset[Node]
     own: frozenset[Node]
     by_row: bool
@@ -186,13 +192,15 @@ class OnBounds(Aggregate):
     """An aggregate of numbers that are clipped to public bounds."""
 
     argument: Node
-    bounds: Range | None = None
+    bounds: Bounds | None = None
     word: ClassVar[str] = ""
 
     def resolved(self, facts: Scope) -> Self:
         """Read the argument as a number, with the bounds that its form and the facts show."""
         node = resolve(as_number(self.argument, facts), facts, "number")
         bounds = self.bounds or bounds_of(node, facts)
+        if bounds == AUTO or (bounds is None and any(facts[name].auto for name in names(node))):
+            return replace(self, argument=node, bounds=AUTO)
         if (
             bounds is not None and bounds[0] == bounds[1] != 0
         ):  # a constant, as in SUM(1): a range has two ends
@@ -203,9 +211,14 @@ class OnBounds(Aggregate):
     @property
     def needed_bounds(self) -> Range:
         """The bounds, or a refusal where there are none."""
-        if self.bounds is None:
+        if self.bounds is None or self.bounds == AUTO:
             raise bounds_missing(self.word, self.argument)
         return self.bounds
+
+    @property
+    def asked_bounds(self) -> Bounds:
+        """The bounds, or that the plan finds them; a refusal where there are none."""
+        return AUTO if self.bounds == AUTO else self.needed_bounds
 
 
 def is_yes_no(node: Node | None) -> bool:
@@ -245,11 +258,20 @@ class SumOf(OnBounds):
     def smallest_host(self, *, single: bool) -> Sums | MomentSums:
         """Return the smallest statistic that holds the answer; ``single``: each unit adds at most one row."""
         del single
-        return self.host(self.argument, grid_for(self.needed_bounds, self.bits))
+        return self._on_grid(self.host)
+
+    def _on_grid(self, host: type[Sums | MomentSums]) -> Sums | MomentSums:
+        """Return a statistic on the grid of its bounds, or on one whose bounds are found later."""
+        bits = VarianceOf.bits if host is SquareSums else self.bits
+        if self.asked_bounds == AUTO:
+            if host is SquareSums:
+                return host(self.argument, found_grid(bits, 20))
+            return host(self.argument, found_grid(26, 36, signed=host is Sums))
+        return host(self.argument, grid_for(self.needed_bounds, bits))
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Read the answer off the statistic that all aggregates of the same values share."""
-        host = context.hosts[self.argument, self.needed_bounds]
+        host = context.hosts[self.argument, self.asked_bounds]
         reading = NumberReading() if isinstance(host, Sums) else self.from_parts
         return [(name, MeasuredStep(host, AddNoise()), reading)]
 
@@ -273,7 +295,7 @@ class MeanOf(SumOf):
         spread = single if self.spread is None else self.spread
         if not spread or is_yes_no(self.argument):
             return super(MeanOf, self).smallest_host(single=single)
-        return SquareSums(self.argument, grid_for(self.needed_bounds, VarianceOf.bits))
+        return self._on_grid(SquareSums)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from tacit.exact import count
 from tacit.fixes import Choose, Code, Declare
 from tacit.parameters import Choice, Instance
 from tacit.tables.planning._steps import read_sample
-from tacit.tables.questions._aggregates import Aggregate, OnBounds, as_value_of_any_kind
+from tacit.tables.questions._aggregates import AUTO, Aggregate, OnBounds, as_value_of_any_kind
 from tacit.tables.questions._keys import (
     KeysGiven,
     Levels,
@@ -302,6 +302,13 @@ class Rows(PandasHints, WorkloadQuestions):
         if not isinstance(aggregate, OnBounds):
             return Measure(name, function, as_value_of_any_kind(aggregate.argument, facts), row_bounds)
         node = resolve(as_number(aggregate.argument, facts), facts, "number")
+        if aggregate.bounds == AUTO:
+            raise TacitError(
+                "not-allowed",
+                "bounds are not found within a unit",
+                why="numbers within a unit are exact; what is released of them is clipped",
+                fix=Code(f'per_unit({name}=...).agg(answer=tc.mean("{name}", bounds="auto"))'),
+            )
         bounds = aggregate.bounds or bounds_of(node, facts)
         if function == "sum" and bounds is not None and max_rows is None:
             raise TacitError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tacit.algebra import (
     Column,
+    FoundGrid,
     JoinPublic,
     JoinUnits,
     PerUnit,
@@ -30,15 +31,17 @@ from tacit.algebra import (
 )
 from tacit.mechanisms import KeySelection
 from tacit.report import with_article
+from tacit.tables.planning._bounds_search import searches_of
 from tacit.tables.planning._steps import share_of_sample
 from tacit.tables.questions._limit_advice import cut_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tacit.algebra import Contribution, Measure, Relation, TableQuestion, ValueGrid
+    from tacit.algebra import Contribution, Measure, Node, Relation, TableQuestion, ValueGrid
     from tacit.core import Table, Unit
     from tacit.tables._dataset import TableDataset
+    from tacit.tables.planning._bounds_search import BoundsSearch
     from tacit.tables.planning._pricing import ReleasedColumn
     from tacit.tables.planning._steps import PaidStep
     from tacit.tables.questions._aggregates import Aggregate
@@ -343,10 +346,39 @@ def facts_of(
         facts.append(("groups", f"by {names}: {groups_in_words}"))
         if question.levels:
             facts.append(("totals", _TOGETHER if joint else _SUMMED))
+    searches = searches_of(
+        question, [one.step for one in paid_steps], [one.mechanism for one in paid_steps]
+    )
     for i, step in enumerate(paid_steps):
         outputs = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
+        if i in {place for one in searches.values() for place in (one.octaves, one.parts)}:
+            outputs = f"bounds of {words_of(step.step.statistic.argument)}"  # type: ignore[arg-type]
         facts.append((outputs, _share(step, contributed)))
-    return tuple(facts)
+    return (*facts, *(("bounds", text) for text in searches_in_words(searches)))
+
+
+def searches_in_words(searches: Mapping[Node, BoundsSearch]) -> list[str]:
+    """Say what the search for bounds takes, and how many rows it needs."""
+    if not searches:
+        return []
+    narrowed = any(one.parts is not None for one in searches.values())
+    share = "a quarter" if narrowed else "a fifth"
+    names = " and ".join(words_of(node) for node in searches)
+    rows = max(one.rows for one in searches.values())
+    several = next(iter(searches.values())).groups > 1
+    pooled = any(one.pooled for one in searches.values())
+    shared = (
+        "; all groups share one range"
+        if pooled
+        else "; a group with fewer rows takes the range of all groups together"
+        if several
+        else "; with fewer there may be no range, and the cost stays"
+    )
+    each = " in a group" if several and not pooled else ""
+    return [
+        f"{share} of the cost finds the bounds of {names} privately; it needs about {rows:,} rows{each}"
+        f"{shared}"
+    ]
 
 
 def limits_of(
@@ -454,7 +486,10 @@ def _share(paid_step: PaidStep, contributed: Contribution) -> str:
     steps = Fraction(l1 if paid_step.mechanism.additive else sensitivity)
     text = f"sensitivity {_figure(steps * statistic.step)} (L1)"
     grid = statistic.grid
-    if grid is not None:
+    if isinstance(grid, FoundGrid):
+        text = f"sensitivity {_figure(steps * statistic.step)} (L1), as a share of the range that is found"
+        text += f"; values are clipped to this range and rounded to 2^-{grid.bits} of it"
+    elif grid is not None:
         other = statistic.other_grid if isinstance(statistic, ProductSums) else None
         grids = (grid,) if other is None else (grid, other)
         ranges = " and ".join(f"[{float(one.low):g}, {float(one.high):g}]" for one in grids)

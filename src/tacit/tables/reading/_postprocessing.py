@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from tacit.algebra import Call, Column, Literal, Node, names, text_of
-from tacit.core import AnswerTable, Cells, MeasuredIntegers, Release, Value, swamped
+from tacit.core import AnswerTable, Cells, FoundBounds, MeasuredIntegers, Release, Value, swamped
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Do
 from tacit.tables.reading._release_functions import (
@@ -287,8 +287,9 @@ class PostProcessing:
         marks = (*release.marks, *chosen, *self._dropped(numbered))
         measurements = () if chosen else _measured(answer, columns_shown, lines)
         shown_answer = replace(
-            answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates, measured=measurements
-        )
+            answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates,
+            measured=measurements, found=_found(answer, self.outputs, lines),
+        )  # fmt: skip
         return replace(release, content=shown_answer, marks=marks)
 
     def _dropped(self, lines: list[dict[str, ValueWithInterval]]) -> list[str]:
@@ -332,6 +333,18 @@ def _measured(
     places = [int(line[_PLACE][0] or 0) for line in lines]
     kept_measurements = [one.shown(names, places) for one in answer.measured]
     return tuple(one for one in kept_measurements if one is not None)
+
+
+def _found(
+    answer: AnswerTable, outputs: tuple[tuple[str, Node], ...], lines: list[dict[str, ValueWithInterval]]
+) -> tuple[FoundBounds, ...]:
+    """Return the bounds behind the columns that are shown, also of those that are computed from others."""
+    shown: dict[str, list[str]] = {}
+    for name, node in outputs:
+        for source in names(node):
+            shown.setdefault(source, []).append(name)
+    places = [int(line[_PLACE][0] or 0) for line in lines]
+    return tuple(left for one in answer.found if (left := one.shown(shown, places)) is not None)
 
 
 def _line(answer: AnswerTable, i: int) -> dict[str, ValueWithInterval]:

@@ -15,8 +15,10 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from tacit.algebra import Column, Node, keys_of, names, scope, words_of
+from tacit.core import read_bounds
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Declare, Do, Either, Fix, Say, Set
+from tacit.tables.questions._aggregates import AUTO
 from tacit.tables.reading._postprocessing import PostProcessing
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.tables._dataset import TableDataset
+    from tacit.tables.questions._aggregate_functions import BoundsGiven
+    from tacit.tables.questions._aggregates import Bounds
     from tacit.tables.questions._keys import Levels
     from tacit.tables.questions._rows import Query, Rows
     from tacit.tables.sql._names import ColumnFinder
@@ -62,7 +66,10 @@ def parse_expression(text: str) -> Node:
 
 
 def parse_query(
-    text: str, dataset: TableDataset, keys: Mapping[str, Sequence[object] | str] | None = None
+    text: str,
+    dataset: TableDataset,
+    keys: Mapping[str, Sequence[object] | str] | None = None,
+    bounds: Mapping[str, BoundsGiven] | None = None,
 ) -> Query:
     """Turn a SELECT into a question with its free post-processing.
 
@@ -73,7 +80,8 @@ def parse_query(
         raise bad_parameter("keys", "lists of values by column", keys, fix=Set(keys={"COLUMN": example}))
     try:
         select = _parsed(text, dataset.main)
-        answer, select_list = _question(select, TablesInReach(dataset), dict(keys or {}))
+        given = QuestionFacts(dict(keys or {}), read_question_bounds(bounds))
+        answer, select_list = _question(select, TablesInReach(dataset), given)
     except (TacitError, RecursionError) as error:
         refused = error if isinstance(error, TacitError) else _too_deep()
         refusal = SqlAdvice.about(text, dataset).reworded(refused)
@@ -152,9 +160,24 @@ def _trouble(error: SqlglotError | RecursionError, before: int) -> str:
     return f"{position} is not expected there"
 
 
-def _question(
-    select: exp.Expr, reach: TablesInReach, keys: dict[str, Sequence[object] | str]
-) -> tuple[Query, SelectList]:
+@dataclass(frozen=True, slots=True)
+class QuestionFacts:
+    """The public facts that come with a question: keys by group, and bounds by column."""
+
+    keys: dict[str, Sequence[object] | str]
+    bounds: dict[str, Bounds]
+
+
+def read_question_bounds(bounds: Mapping[str, BoundsGiven] | None) -> dict[str, Bounds]:
+    """Read the bounds that come with a question."""
+    if bounds is None:
+        return {}
+    if not isinstance(bounds, Mapping):
+        raise bad_parameter("bounds", "ranges by column", bounds, fix=Set(bounds={"COLUMN": (0, 30)}))
+    return {name: AUTO if one == AUTO else read_bounds(name, one) for name, one in bounds.items()}
+
+
+def _question(select: exp.Expr, reach: TablesInReach, given: QuestionFacts) -> tuple[Query, SelectList]:
     only(
         select,
         "expressions",
@@ -190,7 +213,8 @@ def _question(
     nodes = [*(n for _, n in items), *(n for n, _ in order), *([having] if having else [])]
     select_list.check_grouped(nodes, rows.relation)
     post = _postprocessing(select_list, items, having, order, limit_of(select))
-    answer = _aggregated(rows, by, select_list, keys, levels_of(select))
+    select_list.clip(given.bounds, tuple(scope(rows.relation)))
+    answer = _aggregated(rows, by, select_list, given.keys, levels_of(select))
     return answer.shown(post), select_list
 
 

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tacit.algebra import Call, Column, Literal, Node, lit, names, resolve, scope
+from tacit.algebra import Call, Column, Literal, Node, lit, names, resolve, scope, words_of
 from tacit.errors import TacitError
+from tacit.fixes import Choose, Do
 from tacit.tables.questions import _aggregate_functions as ask
 from tacit.tables.questions._aggregates import (
+    AUTO,
     CountDistinct,
     CountRows,
     CountUnits,
     MeanOf,
+    OnBounds,
     PopulationStdOf,
     PopulationVarianceOf,
     StdOf,
@@ -38,10 +41,10 @@ from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import sql_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tacit.algebra import Relation
-    from tacit.tables.questions._aggregates import Aggregate
+    from tacit.tables.questions._aggregates import Aggregate, Bounds
     from tacit.tables.sql._names import ColumnFinder
 
 
@@ -191,6 +194,33 @@ class SelectList:
         """Ask for the number of units in each group, where groups are asked for alone."""
         name = _default_name("count_units", CountUnits(), {*self.keys})
         self.aggregates[name] = CountUnits()
+
+    def clip(self, bounds: Mapping[str, Bounds], columns: tuple[str, ...]) -> None:
+        """Give aggregates of columns the bounds that come with the question, or refuse bounds of others."""
+        used: set[str] = set()
+        for name, aggregate in self.aggregates.items():
+            if not isinstance(aggregate, OnBounds) or aggregate.bounds is not None:
+                continue
+            of_columns = {column: bounds[column] for column in names(aggregate.argument) if column in bounds}
+            used |= of_columns.keys()
+            if AUTO in of_columns.values():
+                self.aggregates[name] = replace(aggregate, bounds=AUTO)
+            elif of_columns and not isinstance(aggregate.argument, Column):
+                raise TacitError(
+                    "not-allowed",
+                    f"bounds of a column are not those of {aggregate.words}",
+                    why="the expression has other values than the column",
+                    fix=Do("clip-in-question", expression=words_of(aggregate.argument), low="LOW", high="HIGH"),
+                )
+            elif of_columns:
+                [own] = of_columns.values()
+                self.aggregates[name] = replace(aggregate, bounds=own)
+        for column in bounds.keys() - used:
+            raise TacitError(
+                "bad-parameter",
+                f"no aggregate of the question needs bounds of {column!r}",
+                fix=Choose(columns, given=column),
+            )
 
     def check_grouped(self, nodes: list[Node], rows: Relation) -> None:
         """Refuse columns that are neither grouped nor aggregated: their values differ within a group.

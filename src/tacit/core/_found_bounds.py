@@ -1,0 +1,95 @@
+"""The bounds that a plan found privately before it measured values cut to them, for each line of its answer.
+
+They are read off noisy counts that the plan paid for. So they are public facts once the answer is released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tacit.core._protocols import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBounds:
+    """The bounds of one expression, for each line of an answer.
+
+    Parameters
+    ----------
+    of
+        What was cut, in words, such as the name of a column.
+    columns
+        The columns of the answer that are computed from values cut to these bounds.
+    low, high
+        The bounds of each line; None where no range was found.
+    rows
+        About how many values each line has, with noise; None where nothing counts them.
+    per_unit
+        Whether the totals of units were cut, not the values of rows.
+    non_negative
+        Whether the values are known to be at least 0.
+    """
+
+    of: str
+    columns: tuple[str, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    rows: tuple[float | None, ...]
+    per_unit: bool = False
+    non_negative: bool = False
+
+    def shown(self, names: Mapping[str, Sequence[str]], lines: Sequence[int]) -> FoundBounds | None:
+        """Return what is left where columns are renamed (old name to new ones) and lines reordered."""
+        columns = tuple(new for old in self.columns for new in names.get(old, ()))
+        low, high, rows = (tuple(part[i] for i in lines) for part in (self.low, self.high, self.rows))
+        return replace(self, columns=columns, low=low, high=high, rows=rows) if columns else None
+
+    def in_words(self, line: int) -> str:
+        """Write the bounds of a line.
+
+        Examples
+        --------
+        >>> bounds = FoundBounds("spending", ("m",), (0.0, None), (96.0, None), (900.0, 3.2))
+        >>> bounds.in_words(0), bounds.in_words(1)
+        ('0..96', 'no range found')
+        """
+        low, high = self.low[line], self.high[line]
+        return "no range found" if low is None or high is None else f"{low:.6g}..{high:.6g}"
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the bounds as JSON."""
+        return {
+            "of": self.of,
+            "columns": list(self.columns),
+            "low": list(self.low),
+            "high": list(self.high),
+            "rows": list(self.rows),
+            "per_unit": self.per_unit,
+            "non_negative": self.non_negative,
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the bounds back; raises ``ValueError`` where they are none."""
+        low, high, rows = (
+            tuple(None if one is None else float(one) for one in document[name])
+            for name in ("low", "high", "rows")
+        )
+        pairs = list(zip(low, high, strict=True))
+        if len(rows) != len(low) or any((a is None) != (b is None) for a, b in pairs):
+            raise ValueError("not bounds")
+        if any(a is not None and b is not None and not a < b for a, b in pairs):
+            raise ValueError("not bounds")
+        return cls(
+            str(document["of"]),
+            tuple(str(name) for name in document["columns"]),
+            low,
+            high,
+            rows,
+            document["per_unit"] is True,
+            document["non_negative"] is True,
+        )

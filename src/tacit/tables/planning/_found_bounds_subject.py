@@ -1,0 +1,275 @@
+"""A question for one table whose plan finds bounds before it measures on them.
+
+The second and the third statement are written once the noisy counts of the first are known, and read the
+same consistent state of the data. The integers of groups with different bounds come from one statement: it
+sums the values on the bounds of every group, and each group takes the sums on its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tacit.algebra import BinCounts, FoundCells, OctaveBins, PartBins, Sums, document, words_of
+from tacit.core import FoundBounds, Step
+from tacit.tables.planning._bounds_search import (
+    is_open,
+    on_bounds,
+    searches_of,
+    without_range,
+)
+from tacit.tables.planning._exact_integers import exact_integers, public_tables
+from tacit.tables.planning._table_subject import TableSubject, measured_steps
+from tacit.tables.questions._keys import lines_of, read_levels
+from tacit.tables.reading._readings import Cell, PartsCount
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tacit.algebra import Node, Statistic, TableQuestion
+    from tacit.core import JSON, MeasuredIntegers, SharedReadings
+    from tacit.engines import EngineTransaction
+    from tacit.tables.planning._bounds_search import BoundsSearch
+    from tacit.tables.planning._exact_integers import ExactIntegers
+    from tacit.tables.planning._pricing import ReleasedColumn
+    from tacit.tables.questions._aggregates import Range
+    from tacit.tables.reading._readings import StepNoise
+
+
+#: The rule that reads bounds off noisy counts, part of the identity of every plan that uses it.
+_RULE = "octaves, version 1"
+_EXAMPLE_ENDS = tuple(i / 16 for i in range(17))
+
+
+class AdaptiveReading:
+    """One consistent reading of the data, in which later statistics depend on noisy results of earlier ones.
+
+    Parameters
+    ----------
+    data
+        The reading of the engine.
+    question
+        The question; a sample is drawn once for all statements.
+    """
+
+    def __init__(self, data: EngineTransaction, question: TableQuestion) -> None:
+        self._data, self._question = data, question
+        self._tables, self._exact = public_tables(question), dict[Any, Any]()
+
+    def of(self, statistics: Sequence[Statistic]) -> ExactIntegers:
+        """Return the exact integers of statistics; those that were not read before are read together."""
+        missing = tuple(one for one in dict.fromkeys(statistics) if one not in self._exact)
+        if missing:
+            self._exact |= exact_integers(self._data, self._question, missing, self._tables)
+        return self._exact
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FoundBoundsSubject(TableSubject):
+    """A question whose answer is one table, on bounds that its plan finds."""
+
+    @cached_property
+    def searches(self) -> dict[Node, BoundsSearch]:
+        """How the bounds of each expression are found."""
+        return searches_of(self.asked, self.steps, self.mechanisms)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The statistics that are read; on example bounds where a step has to find them first."""
+        return tuple(dict.fromkeys(_example(step.statistic) for step in self.steps))
+
+    @property
+    def document(self) -> dict[str, JSON]:
+        """What is measured, and the rule by which bounds are found."""
+        return {**super().document, "found": _RULE}
+
+    def columns_of(self, statistic: Statistic) -> str:
+        """Name the columns that a statistic is read for; of a search, those that are cut to its bounds."""
+        argument = statistic.argument
+        if isinstance(getattr(statistic, "bins", None), OctaveBins | FoundCells | PartBins):
+            return ", ".join(c.name for c in self._on(argument))
+        open_steps = [i for i, step in enumerate(self.steps) if _example(step.statistic) == statistic]
+        return ", ".join(column.name for column in self.columns if column.step in open_steps)
+
+    def _on(self, argument: Node | None) -> list[ReleasedColumn]:
+        """Return the columns that are measured on the bounds of an expression."""
+        statistics = [step.statistic for step in self.steps]
+        return [
+            c for c in self.columns if is_open(statistics[c.step]) and statistics[c.step].argument == argument
+        ]
+
+    @cached_property
+    def sql(self) -> tuple[str, ...]:
+        """The statements that will run; those on bounds that are found later have example bounds."""
+        known = tuple(one.statistic for one in self.steps if _example(one.statistic) == one.statistic)
+        later = tuple(one for one in self.statistics if one not in known)
+        note = "-- once bounds are found, with them in place of 0 and 1\n"
+        return (
+            *self.engine.sql(self.asked, tuple(dict.fromkeys(known))),
+            *(note + sql for sql in self.engine.sql(self.asked, later)),
+        )
+
+    def _opened(self, readings: SharedReadings) -> Any:
+        return AdaptiveReading(readings.of(self.engine), self.asked)
+
+    @property
+    def _bound(self) -> tuple[Step[Any], ...]:
+        """The steps; the integers of the later ones depend on the noisy integers of the earlier ones."""
+        share = {} if self.sampled is None else {"sampled": str(self.sampled)}
+        return tuple(
+            Step(
+                mechanism,
+                self._exact_of(step.statistic),
+                {"statistic": step.statistic.word, "step": str(step.statistic.step), **share},
+            )
+            for step, mechanism in zip(self.steps, self.mechanisms, strict=True)
+        )
+
+    def _exact_of(self, statistic: Statistic) -> Callable[[AdaptiveReading, Sequence[Any]], Any]:
+        """Return how a step computes its integers."""
+        if isinstance(statistic, BinCounts) and isinstance(statistic.bins, FoundCells):
+            search = self.searches[statistic.argument]
+            return lambda data, noisy: self._parts(data, search, noisy)
+        if is_open(statistic):
+            return lambda data, noisy: self._on_found_bounds(data, statistic, noisy)
+        known = tuple(one.statistic for one in self.steps if _example(one.statistic) == one.statistic)
+        pooled = isinstance(statistic, BinCounts) and isinstance(statistic.bins, OctaveBins)
+        if pooled and self.searches[statistic.argument].pooled:  # type: ignore[index]
+            return lambda data, _: _pooled(self._lines(data.of(known), statistic))
+        return lambda data, _: self._lines(data.of(known), statistic)
+
+    def _parts(self, data: AdaptiveReading, search: BoundsSearch, noisy: Sequence[Any]) -> list[list[int]]:
+        """Count the values in the cells of each group's range; zeros where it is not narrowed."""
+        bins = search.part_bins(noisy)
+        counts = {one: BinCounts(search.argument, one) for one in bins if one is not None}
+        exact, size = data.of(tuple(counts.values())), search.part_count
+        lines = []
+        for key, one in zip(self._keys, bins, strict=True):
+            numbers = [] if one is None else exact[counts[one]].get(key, [])
+            lines.append([*numbers, *[0] * (size - len(numbers))])
+        return _pooled(lines) if search.pooled else lines
+
+    def _on_found_bounds(
+        self, data: AdaptiveReading, statistic: Statistic, noisy: Sequence[Any]
+    ) -> list[list[int]]:
+        """Compute the integers of an answer, those of each group on its own bounds."""
+        open_statistics = [step.statistic for step in self.steps if is_open(step.statistic)]
+        exact = data.of([on for one in open_statistics for on in self._found_statistics(one, noisy)])
+        lines = []
+        for key, one in zip(self._keys, self._found_statistics(statistic, noisy), strict=True):
+            numbers = exact[one].get(key, [0] * one.size)
+            lines.append(numbers if one.grid is not None else without_range(statistic, numbers[0]))
+        return lines
+
+    @property
+    def _keys(self) -> list[tuple[object, ...]]:
+        return list(self.asked.keys or ()) if self.asked.by else [()]
+
+    def _bounds(self, statistic: Statistic, noisy: Sequence[Any]) -> list[Range | None]:
+        """Return the bounds of each group for a statistic."""
+        return self.searches[statistic.argument].bounds(noisy)  # type: ignore[index]
+
+    def _found_statistics(self, statistic: Statistic, noisy: Sequence[Any]) -> list[Any]:
+        """Return a statistic on the bounds of each group."""
+        bounds = self._bounds(statistic, noisy)
+        statistics = {ends: on_bounds(statistic, ends) for ends in dict.fromkeys(bounds)}
+        return [statistics[ends] for ends in bounds]
+
+    def _read(
+        self,
+        column: ReleasedColumn,
+        lines: list[list[int]],
+        groups: list[list[int]],
+        confidence: Fraction,
+        noisy: Sequence[Any],
+    ) -> list[Cell]:
+        """Read a column; each line on its own bounds, and without a value where no range was found."""
+        noise = self.noises[column.step]
+        if not is_open(noise.statistic):
+            return super()._read(column, lines, groups, confidence, noisy)
+        statistics = self._found_statistics(noise.statistic, noisy)
+        if groups:  # all groups share one range, so that they can be added up
+            return self._cells(
+                column, noise, statistics[0],
+                lambda on: read_levels(column.reading, on, lines, groups, confidence), len(groups),
+            )  # fmt: skip
+        cells: list[Cell] = [Cell(None)] * len(lines)
+        for one in dict.fromkeys(statistics):
+            places = [i for i, other in enumerate(statistics) if other == one]
+            chosen = [lines[i] for i in places]
+            read = self._cells(
+                column, noise, one, lambda on, some=chosen: column.reading.shown(on, some, confidence), len(chosen)
+            )  # fmt: skip
+            for place, cell in zip(places, read, strict=True):
+                cells[place] = cell
+        return cells
+
+    @staticmethod
+    def _cells(
+        column: ReleasedColumn,
+        noise: StepNoise,
+        statistic: Statistic,
+        read: Callable[[StepNoise], list[Cell]],
+        size: int,
+    ) -> list[Cell]:
+        """Read lines of one range, or the number of values where there is none."""
+        if statistic.grid is not None:
+            return read(replace(noise, statistic=statistic))
+        return read(noise) if isinstance(column.reading, PartsCount) else [Cell(None)] * size
+
+    def _measured(self, noisy: Sequence[Any]) -> tuple[MeasuredIntegers, ...]:
+        """Return the noisy integers that inference can read: of a found range, where all lines share it."""
+        noises, columns = list(self.noises), []
+        for column in self.columns:
+            noise = self.noises[column.step]
+            if is_open(noise.statistic):
+                statistics = dict.fromkeys(self._found_statistics(noise.statistic, noisy))
+                [one, *others] = statistics
+                if others or one.grid is None:
+                    continue
+                noises[column.step] = replace(noise, statistic=one)
+            columns.append(column)
+        return measured_steps(columns, noises, noisy, self.rows_per_unit)
+
+    def _found(self, noisy: Sequence[Any]) -> tuple[FoundBounds, ...]:
+        """Return the bounds that were found, for each line of the groups."""
+        found = []
+        for argument, search in self.searches.items():
+            columns = [c for c in self._on(argument) if not isinstance(c.reading, PartsCount)]
+            steps = {c.step: self.noises[c.step].statistic for c in columns}
+            bounds = search.bounds(noisy)
+            if self.asked.levels:
+                bounds = bounds[:1] * len(lines_of(self._keys, self.asked.levels)[0])
+            totals = all(isinstance(one, Sums) for one in steps.values())
+            rows: tuple[float | None, ...] = (None,) * len(bounds)
+            if not totals and not self.asked.levels:
+                step, one = next((i, s) for i, s in steps.items() if not isinstance(s, Sums))
+                rows = tuple(sum(line) / one.weight for line in noisy[step])
+            if totals:
+                bounds = [ends and (min(ends[0], Fraction(0)), max(ends[1], Fraction(0))) for ends in bounds]
+            found.append(
+                FoundBounds(
+                    words_of(argument),
+                    tuple(c.name for c in columns),
+                    tuple(None if ends is None else float(ends[0]) for ends in bounds),
+                    tuple(None if ends is None else float(ends[1]) for ends in bounds),
+                    rows,
+                )
+            )
+        return tuple(found)
+
+
+def _pooled(lines: Any) -> list[list[int]]:
+    """Add up the counts of all groups: one line."""
+    return [[sum(column) for column in zip(*lines, strict=True)]]
+
+
+def _example(statistic: Any) -> Any:
+    """Return a statistic that can be written: where bounds are found later, with example bounds."""
+    if is_open(statistic):
+        return on_bounds(statistic, (Fraction(0), Fraction(1)))
+    if isinstance(statistic, BinCounts) and isinstance(statistic.bins, FoundCells):
+        return BinCounts(statistic.argument, PartBins(_EXAMPLE_ENDS))
+    return statistic

@@ -1,8 +1,8 @@
-"""One sentence to start: ``tacit ask visits.csv --mean length_of_stay --by ward --unit patient_id --epsilon 1``.
+"""One sentence to start: ``tacit ask visits.csv --mean stay --by ward --unit patient_id --epsilon 1``.
 
-What is missing is asked by numbered prompts, none of which needs statistics; without a terminal the command is
-refused with the whole line to type. Before anything is written or charged, the price and the expected error
-are shown and confirmed. The answer leaves a ``tacit.toml`` and a ledger, so that the next question needs less.
+What is missing is asked by numbered prompts, none of which needs statistics. Without a terminal the command
+is refused with the whole line to type. Before anything is written or charged, the price and the expected
+error are shown and confirmed. The answer leaves a ``tacit.toml`` and a ledger: the next question needs less.
 
 Guarantee: nothing of the data is used before the charge. Prompts show names and types of columns alone, from
 the header or the schema of the file; what is typed is a declaration of the curator, which is public.
@@ -11,10 +11,10 @@ the header or the schema of the file; what is typed is a declaration of the cura
 from __future__ import annotations
 
 import math
-import os
 import shutil
 import sys
 import textwrap
+import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -23,31 +23,40 @@ import typer
 
 from tacit.cli import _query as question
 from tacit.cli._context import note_dataset
-from tacit.cli._declaration import Declaration, DeclaredFacts, check_exists, with_fact
-from tacit.cli._ledger import find_account
+from tacit.cli._declaration import (
+    Declaration,
+    DeclaredFacts,
+    check_exists,
+    heading_of,
+    open_reading,
+    with_fact,
+)
+from tacit.cli._ledger import check_charge, check_first_charge, find_account
 from tacit.cli._options import (
     Total,
     budget_parts,
-    number_text,
     read_bounds_option,
     read_keys_option,
     read_limit_option,
+    toml_key,
+    toml_value,
     with_options,
 )
-from tacit.cli._output import JsonOption, OutputFiles, say, typed
-from tacit.cli._plan import price_lines
+from tacit.cli._output import JsonOption, OutputFiles, printable, say, typed, write_file
+from tacit.cli._plan import kept_budget, show_price
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tacit.core import AnswerTable, Plan
+    from tacit.engines import Source
     from tacit.tables import Config, TableDataset
 
 T = TypeVar("T")
-#: The budget of a file of which groups are found privately, and what each such question takes of its delta.
-_BUDGET_DELTA, _DELTA = 1e-6, 1e-7
+#: What a question takes of the budget's delta to find its groups; the budget of a new file has ten times it.
+_DELTA = 1e-7
 _ENDINGS = (".csv", ".tsv", ".parquet", ".duckdb")
 _AGGREGATES = {"mean": "AVG", "sum": "SUM", "median": "MEDIAN"}
 
@@ -80,13 +89,13 @@ class Sentence:
         Examples
         --------
         >>> Sentence(mean=["stay"], count=True, by="ward").sql("visits")
-        'SELECT ward, AVG(stay) AS mean_stay, COUNT(*) AS rows FROM visits GROUP BY ward'
+        'SELECT ward, AVG(stay) AS mean_stay, COUNT(*) AS n FROM visits GROUP BY ward'
         """
         parts = [
             f"{_AGGREGATES[word]}({_quoted(column)}) AS {_quoted(f'{word}_{column}')}"
             for word, column in self.numbers
         ]
-        parts += ["COUNT(*) AS rows"] if self.count else []
+        parts += ["COUNT(*) AS n"] if self.count else []
         by = [_quoted(self.by)] if self.by else []
         groups = f" GROUP BY {by[0]}" if by else ""
         return f"SELECT {', '.join([*by, *parts])} FROM {_quoted(table)}{groups}"  # noqa: S608 - never run
@@ -167,58 +176,494 @@ class Prompts:
 def _tell(text: str, *, bold: bool = False, hanging: int = 0) -> None:
     width = min(max(shutil.get_terminal_size().columns, 30), 100)
     lines = textwrap.fill(text, width, subsequent_indent=" " * hanging, break_on_hyphens=False)
-    typer.echo(typer.style(lines, bold=bold), err=True)
+    typer.echo(typer.style(lines, bold=True) if bold else lines, err=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The text of the config as it would be written, and the dataset that is asked."""
+    """A config as it would be written, and the dataset in it that is asked.
 
+    Parameters
+    ----------
+    file, text
+        Where the config is, and its text with what this question adds.
+    name, columns, types
+        The dataset; its columns, and their types where the file declares them.
+    is_new
+        Whether the config did not declare the dataset before.
+    has_key
+        Whether the catalogue of a database says that each unit has one row.
+    """
+
+    file: Path
     text: str
-    config: Config
     name: str
-    is_new: bool
+    columns: tuple[str, ...]
+    types: Mapping[str, str]
+    is_new: bool = False
+    has_key: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
         """What is declared of the dataset."""
-        return dict(self.config.datasets[self.name])
+        facts: dict[str, Any] = tomllib.loads(self.text)["datasets"][self.name]
+        return facts
 
-    def declaring(self, section: str, key: str, value: object) -> Draft:
-        """Return the draft with one more fact."""
+    @property
+    def config(self) -> Config:
+        """The config, as other commands read it."""
         from tacit.tables import read_config
 
-        text = with_fact(self.text, self.name, section, key, value)
-        return replace(self, text=text, config=read_config(text, self.config.folder))
+        return read_config(self.text, self.file.parent, name=self.file.name)
+
+    @property
+    def ledger(self) -> str:
+        """Where the budget is kept."""
+        place = str(tomllib.loads(self.text).get("ledger", ""))
+        return place if "://" in place or not place else str(self.file.parent / place)
+
+    @property
+    def noun(self) -> str:
+        """What one unit is called."""
+        from tacit.core import Unit
+
+        unit = self.facts["unit"]
+        return Unit(unit).noun if isinstance(unit, str) and unit else "row"
+
+    def declaring(self, section: str, key: str, value: object) -> Draft:
+        """Return the draft with one more fact; what is declared otherwise is refused."""
+
+        def declared(facts: dict[str, Any]) -> object:
+            return facts.get(section, {}).get(key) if section else facts.get(key)
+
+        now, written = declared(self.facts), list(value) if isinstance(value, tuple) else value
+        fact = f"{section} of {key!r}" if section else f"{key} of {self.name!r}"
+        if now == written:
+            return self
+        if now is not None:
+            raise TacitError(
+                "bad-parameter",
+                f"{self.file} declares other {fact}",
+                why="answers that were paid for belong to that declaration",
+                fix=Say(f"leave the option out, or change {self.file}"),
+            )
+        changed = replace(self, text=with_fact(self.text, self.name, section, key, value))
+        try:
+            is_declared = declared(changed.facts) == written
+        except tomllib.TOMLDecodeError:  # written by hand in another way
+            is_declared = False
+        if not is_declared:
+            place = f"{self.file}, under {heading_of(self.name, section)}"
+            raise TacitError(
+                "cannot-write",
+                f"the {fact} could not be added to {self.file}",
+                why="the file is written in another way than Tacit writes it; nothing was charged",
+                fix=Say(f"{place}: {toml_key(key)} = {toml_value(value)}"),
+            )
+        return changed
+
+
+_SourceArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="SOURCE", help="A .csv, .tsv, .parquet or .duckdb file; by default tacit.toml's."),
+]
+_BudgetOption = Annotated[
+    float | None, typer.Option("--budget", help="The whole budget, in epsilon; needed the first time.")
+]
+_BudgetDeltaOption = Annotated[
+    float, typer.Option("--budget-delta", help="The budget's delta, so that groups can be found privately.")
+]
+_SizeOption = Annotated[
+    int | None, typer.Option("--size", help="A public guess of the rows in each group; for planning only.")
+]
+_YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking again.")]
 
 
 @with_options
 def ask_tables(
-    source: Annotated[Path | None, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file.")] = None,
-    *,
-    sentence: Sentence,
-    facts: DeclaredFacts,
-    total: Total,
-    files: OutputFiles,
-    payer: question.Payer,
-    place: question.Declarations,
-    budget: Annotated[
-        float | None, typer.Option(help="The whole budget, in epsilon; needed the first time.")
-    ] = None,
-    budget_delta: Annotated[float, typer.Option(help="The budget's delta, to find groups privately.")] = 0,
-    size: Annotated[int | None, typer.Option(help="A public guess of the rows in each group.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking again.")] = False,
+    sentence: Sentence, facts: DeclaredFacts, total: Total, files: OutputFiles, payer: question.Payer,
+    place: question.Declarations, *, source: _SourceArgument = None, budget: _BudgetOption = None,
+    budget_delta: _BudgetDeltaOption = 0, size: _SizeOption = None, yes: _YesFlag = False,
     as_json: JsonOption = False,
-) -> None:
-    """Ask a table in one sentence; what is missing is asked. Shows the price, charges, answers.
+) -> None:  # fmt: skip
+    """Ask a table in one sentence; what is missing is asked. Shows the price, then charges and answers.
 
     tacit ask visits.csv --mean length_of_stay --by ward --unit patient_id --epsilon 1
     """
     files.check()
-    prompts = Prompts(_is_terminal() and not as_json)
-    draft = _opened(source, sentence, facts, place, prompts, (budget, budget_delta or 10 * total.delta))
-    ...
+    prompts = Prompts(is_terminal=sys.stdin.isatty() and sys.stderr.isatty() and not as_json)
+    draft = _declared(source, facts, place, prompts)
+    sentence = _completed(sentence, draft, prompts)
+    draft, total = _with_groups(draft, sentence, total, prompts)
+    draft = _with_ranges(draft, sentence, prompts)
+    draft = _with_limit(draft, prompts)
+    total = _with_cost(draft, total, prompts)
+    draft = _with_budget(draft, total, budget, budget_delta or 10 * total.delta, prompts)
+    if not (yes or prompts.is_terminal):
+        prompts.missing.append("--yes")
+    prompts.check()
+    automatic = [f"{c}=auto" for _, c in sentence.numbers if c not in draft.facts.get("bounds", {})]
+    price = question.Price(**total.goal, size=size, bounds=list(dict.fromkeys(automatic)) or None)
+    sql = sentence.sql(draft.config.tables(draft.name)[0])
+    note_dataset(draft.file, draft.config, draft.name, sql)
+    _charge(draft, lambda data: price.plan(data, sql, None), prompts, files, payer, yes=yes, as_json=as_json)
 
 
-def _is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+def _declared(
+    source: Path | None, facts: DeclaredFacts, place: question.Declarations, prompts: Prompts
+) -> Draft:
+    """Find the dataset in the config, or declare the file as a new one."""
+    file = place.config
+    before = ""
+    if file.exists():
+        name = _known_as(source, place)
+        if name is not None:
+            return _of_config(file, name, facts)
+        before = file.read_text(encoding="utf-8")
+    elif source is None:
+        source = _chosen_file(prompts)
+    assert source is not None  # noqa: S101 - else the config has named a dataset
+    check_exists(source)
+    draft, opened = _as_written(source, file, facts, prompts)
+    draft = replace(draft, unit=_chosen_unit(draft, facts, prompts))
+    if before and draft.name in tomllib.loads(before).get("datasets", {}):
+        raise TacitError(
+            "bad-parameter",
+            f"{file} has a dataset {draft.name!r} already, of another file",
+            fix=Say(f"--name {draft.name}_2"),
+        )
+    if draft.unit or facts.rows:
+        draft.check(file.parent)
+    has_key = any(set(key) <= {draft.unit} for key in opened.unique(draft.name))
+    return Draft(
+        file, draft.text(before), draft.name, draft.columns, draft.types, is_new=True, has_key=has_key
+    )
+
+
+def _known_as(source: Path | None, place: question.Declarations) -> str | None:
+    """Return the dataset of the config that is asked: the only one, the named one, or that of the file."""
+    if source is None:
+        return place.read()[1]
+    from tacit.tables import open_config
+
+    config = open_config(place.config)
+    wanted = source.resolve()
+    names = [
+        name
+        for name in config.datasets
+        if wanted in [Path(str(one)).resolve() for one in config.files(name)]
+        and place.dataset in {None, name}
+    ]
+    return names[0] if names else None
+
+
+def _of_config(file: Path, name: str, facts: DeclaredFacts) -> Draft:
+    """Open a dataset that is declared, and add what was declared with this question."""
+    from tacit.ledger import Ledger
+    from tacit.tables import open_config
+
+    config = open_config(file)
+    note_dataset(file, config, name)
+    with Ledger.memory() as ledger:
+        dataset = question.alone(config, name).dataset(name, ledger=ledger)
+        table = dataset.tables[dataset.main]
+        types = {column: fact.kind for column, fact in table.facts.items() if fact.kind}
+        draft = Draft(file, file.read_text(encoding="utf-8"), name, table.columns or (), types)
+    known = draft.columns
+    if facts.unit is not None or facts.rows:
+        draft = draft.declaring("", "unit", facts.unit or "")
+    for text in facts.bounds or ():
+        draft = draft.declaring("bounds", *read_bounds_option(text, known))
+    for text in facts.keys or ():
+        draft = draft.declaring("keys", *read_keys_option(text, known, types))
+    for text in facts.limits or ():
+        draft = draft.declaring("limits", *read_limit_option(text))
+    return draft
+
+
+def _chosen_file(prompts: Prompts) -> Path:
+    here = sorted(one.name for one in Path().iterdir() if one.suffix.lower() in _ENDINGS)
+    if not here or not prompts.is_terminal:
+        raise TacitError(
+            "bad-parameter",
+            "name the file that is asked",
+            why="there is no tacit.toml here, which would name it",
+            fix=Say("tacit ask visits.csv --mean length_of_stay --by ward --unit patient_id --epsilon 1"),
+        )
+    why = "These files are in this folder."
+    return Path(prompts.choose("SOURCE", "Which file is asked?", why, [(name, name) for name in here]) or "")
+
+
+def _as_written(
+    source: Path, file: Path, facts: DeclaredFacts, prompts: Prompts
+) -> tuple[Declaration, Source]:
+    """Declare a file as new, and ask how a CSV file is written where its form leaves that open."""
+    try:
+        draft, opened = facts.draft(source, file, budget={}, written_by="tacit ask")
+        opened.check_form()
+    except TacitError as refusal:
+        if not prompts.is_terminal or facts.encoding != "utf-8" or not _is_of_encoding(refusal.fix):
+            raise
+        why = "It has letters such as ä or é that are written in another way, often by Excel on Windows."
+        codes = [("read it as windows-1252, which is also called latin-1", True), ("stop here", False)]
+        if not prompts.choose("", f"{source.name} is not a UTF-8 file.", why, codes):
+            raise
+        return _as_written(source, file, replace(facts, encoding="windows-1252"), prompts)
+    if not prompts.is_terminal or not open_reading(opened):
+        return draft, opened
+    why = (
+        f"The columns of {source.name} are not separated by commas, so its numbers may be written with them."
+    )
+    signs = [("3.5, with a point", "."), ("3,5, with a comma", ",")]
+    orders = [
+        ("2023-12-31, or there are none", ""),
+        ("31.12.2023", "day.month.year"),
+        ("12/31/2023", "month/day/year"),
+    ]
+    if facts.decimal == ".":
+        facts = replace(facts, decimal=prompts.choose("", "How are numbers written?", why, signs) or ".")
+    if not facts.dates:
+        title, why = "How are dates written?", "A date that is written in another way counts as missing."
+        facts = replace(facts, dates=prompts.choose("", title, why, orders) or "")
+    return facts.draft(source, file, budget={}, written_by="tacit ask")
+
+
+def _is_of_encoding(fix: object) -> bool:
+    return any(_is_of_encoding(one) for one in getattr(fix, "fixes", ())) or (
+        getattr(fix, "action", "") == "declare-encoding"
+    )
+
+
+def _chosen_unit(draft: Declaration, facts: DeclaredFacts, prompts: Prompts) -> str:
+    """Return the column of the unit; empty where each row is a unit."""
+    if facts.unit is not None or facts.rows:
+        if facts.rows and facts.unit is not None:
+            raise bad_parameter("--row", "omitted if --unit is given", facts.unit, fix=Say("leave --row out"))
+        return facts.unit or ""
+    choices = [(_labelled(column, draft.types), column) for column in draft.columns]
+    choices.append(("no column: each row is about another person", ""))
+    why = (
+        "Choose the column that says to which person a row belongs, such as the number of the patient. "
+        "Everything in the file about one person is then protected together."
+    )
+    return prompts.choose("--unit COLUMN", "Who is protected?", why, choices) or ""
+
+
+def _labelled(column: str, types: Mapping[str, str]) -> str:
+    return f"{printable(column)} ({types[column]})" if column in types else printable(column)
+
+
+def _completed(sentence: Sentence, draft: Draft, prompts: Prompts) -> Sentence:
+    """Return the sentence with an aggregate and with columns that exist."""
+    for column in sentence.columns:
+        if column not in draft.columns:
+            fix = Choose(draft.columns, given=column)
+            raise TacitError("unknown-column", f"there is no column {column!r}", fix=fix)
+    if sentence.numbers or sentence.count:
+        return sentence
+    words = [
+        ("how many rows there are", "count"),
+        *((f"the {word} of a column", word) for word in _AGGREGATES),
+    ]
+    why = "You can ask more later, as long as the budget lasts."
+    word = prompts.choose("--mean COLUMN", "What do you want to know?", why, words)
+    if word is None:
+        return sentence
+    unit = draft.facts["unit"]
+    others = [column for column in draft.columns if column != unit]
+    if word == "count":
+        sentence = replace(sentence, count=True)
+    else:
+        numbers = [(_labelled(c, draft.types), c) for c in others if draft.types.get(c, "number") == "number"]
+        why = "It must be a column of numbers."
+        column = prompts.choose(f"--{word} COLUMN", f"The {word} of which column?", why, numbers) or ""
+        sentence = Sentence(**{**vars(sentence), word: [column]})
+    if sentence.by is None:
+        groups = [("all rows together", ""), *((_labelled(c, draft.types), c) for c in others)]
+        why = "You can ask for one number, or for one number for each value of a column, such as each ward."
+        sentence = replace(
+            sentence, by=prompts.choose("--by COLUMN", "For which groups?", why, groups) or None
+        )
+    return sentence
+
+
+def _with_groups(draft: Draft, sentence: Sentence, total: Total, prompts: Prompts) -> tuple[Draft, Total]:
+    """Settle which groups there are: declared, listed now, or found privately with a delta."""
+    by, facts = sentence.by, draft.facts
+    if by is None or by in facts.get("keys", {}) or total.delta or total.rho is not None:
+        return draft, total
+    if kept_delta := float(facts.get("budget", {}).get("delta", 0)):
+        return draft, replace(total, delta=min(_DELTA, kept_delta / 10))
+    title = f"Which values can {printable(by)} have?"
+    listed = "I list them, because everybody may know them"
+    private = (
+        f"Tacit finds them privately: a value that few {draft.noun}s have is not shown, and the answer also "
+        f"costs delta {_DELTA:g}"
+    )
+    why = "Tacit does not look into the file for this: even which values occur there can be private."
+    if draft.is_new and not facts.get("budget"):
+        way = prompts.choose(f"--keys {by}=A,B", title, why, [(listed, "list"), (private, "private")])
+        if way == "private":
+            return draft, replace(total, delta=_DELTA)
+        if way is None:
+            return draft, total
+        keys = prompts.typed("The values, with commas between them", lambda text: _keys(by, text, draft))
+    else:
+        words = "The values, with commas between them"
+        keys = prompts.read(f"--keys {by}=A,B", title, why, words, lambda text: _keys(by, text, draft)) or []
+    return (draft.declaring("keys", by, keys) if keys else draft), total
+
+
+def _keys(by: str, text: str, draft: Draft) -> list[object]:
+    words = [word for part in text.split(",") if (word := part.strip())]
+    if not words:
+        raise bad_parameter("the values", "a list such as A,B", text)
+    return read_keys_option(f"{by}={','.join(words)}", [by], draft.types)[1]
+
+
+def _with_ranges(draft: Draft, sentence: Sentence, prompts: Prompts) -> Draft:
+    """Settle the range of each column: declared, found privately by the plan, or typed where it cannot be."""
+    grouped = sentence.by is not None and sentence.by not in draft.facts.get("keys", {})
+    grouped = grouped and f"--keys {sentence.by}=A,B" not in prompts.missing
+    for word, column in sentence.numbers:
+        if column in draft.facts.get("bounds", {}) or not (grouped or word == "median"):
+            continue
+        bounds = prompts.read(
+            f"--bounds {column}=LOW:HIGH",
+            f"Between which values does {printable(column)} lie?",
+            "Give a range that everybody would expect, from what you know of the subject, not from the file. "
+            "A value outside of it counts as the nearer end. (Tacit can find a range privately for means and "
+            "sums of all rows or of groups that are listed.)",
+            "Lowest and highest, such as 0 30",
+            _range,
+        )  # fmt: skip
+        if bounds is not None:
+            draft = draft.declaring("bounds", column, bounds)
+    return draft
+
+
+def _range(text: str) -> tuple[float, float]:
+    low, high = (float(part) for part in text.replace(":", " ").replace("..", " ").split())
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise bad_parameter("the range", "a lower number and a higher one", text)
+    return low, high
+
+
+def _with_limit(draft: Draft, prompts: Prompts) -> Draft:
+    """Ask how many rows one person can have, where nothing says it: it decides the noise."""
+    if not prompts.is_terminal or not draft.is_new or draft.has_key or not draft.facts["unit"]:
+        return draft
+    if draft.facts.get("limits"):
+        return draft
+    noun = draft.noun
+    choices = [
+        (f"one: there is one row for each {noun}", 1),
+        ("a few, and I type how many count", 0),
+        ("I do not know: up to 10 rows count, and the plan says what one row would change", -1),
+    ]
+    why = (
+        f"The more rows of one {noun} count, the more noise is needed to hide that {noun}. Rows beyond the "
+        "number are dropped at random."
+    )
+    title = f"How many rows can one {noun} have in this file?"
+    rows = prompts.choose("--limit rows=1", title, why, choices)
+    if rows == 0:
+        rows = prompts.typed("How many rows count", lambda text: read_limit_option(f"rows={text}")[1])
+    return draft.declaring("limits", "rows", rows) if rows and rows > 0 else draft
+
+
+def _with_cost(draft: Draft, total: Total, prompts: Prompts) -> Total:
+    """Settle what the answer may cost."""
+    if total.epsilon is not None or total.rho is not None:
+        return total
+    why = (
+        f"A small epsilon protects each {draft.noun} better, and makes the answer less exact. You see the "
+        "error before you pay."
+    )
+    title = "How much may this answer cost?"
+    return replace(total, epsilon=_epsilon("--epsilon 0.5", title, why, (0.1, 0.5, 1), draft, prompts))
+
+
+def _epsilon(
+    option: str, title: str, why: str, amounts: Sequence[float], draft: Draft, prompts: Prompts
+) -> float | None:
+    """Let a person choose an epsilon by what it means."""
+    choices: list[tuple[str, float]] = [(f"epsilon {one:g}: {_meaning(one, draft)}", one) for one in amounts]
+    epsilon = prompts.choose(option, title, why, [*choices, ("another number", 0)])
+    return epsilon if epsilon != 0 else prompts.typed("Epsilon", _positive)
+
+
+def _meaning(epsilon: float, draft: Draft) -> str:
+    sure = 100 / (1 + math.exp(-epsilon))
+    if sure > 99:
+        return f"nearly any fact about one {draft.noun} can be guessed, at worst"
+    return (
+        f"who guesses a fact about one {draft.noun} is right at most {sure:.0f} % of the time instead of 50 %"
+    )
+
+
+def _positive(text: str) -> float:
+    if not 0 < (number := float(text)) < math.inf:
+        raise bad_parameter("epsilon", "a positive number", text)
+    return number
+
+
+def _with_budget(draft: Draft, total: Total, amount: float | None, delta: float, prompts: Prompts) -> Draft:
+    """Settle the whole budget of a dataset that has none: that of its account, the given one, or a choice."""
+    if draft.facts.get("budget"):
+        return draft
+    account = find_account(draft.name, draft.ledger) if draft.ledger else None
+    if account is not None:
+        return draft.declaring("", "budget", budget_parts(account.budget))
+    if amount is None:
+        least = total.epsilon or 0
+        why = (
+            "All answers about this file together, today and later, never cost more. What was asked and what "
+            f"is left stands in {draft.ledger}."
+        )
+        amounts = [one for one in (1.0, 3.0, 10.0) if one >= least] or [least, 2 * least]
+        title = "How much may be learned from this file in total?"
+        amount = _epsilon("--budget 3", title, why, amounts, draft, prompts)
+    if amount is None:
+        return draft
+    parts = (
+        {"rho": amount}
+        if total.rho is not None
+        else {"epsilon": amount, **({"delta": delta} if delta else {})}
+    )
+    return draft.declaring("", "budget", parts)
+
+
+def _charge(
+    draft: Draft, planned: Callable[[TableDataset], Plan[AnswerTable]], prompts: Prompts,
+    files: OutputFiles, payer: question.Payer, *, yes: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Show the price, ask, write the config, charge and answer; refused or declined, nothing is written."""
+    from tacit.ledger import Ledger
+
+    config, name = draft.config, draft.name
+    question.check_sources(config, name)
+    with Ledger.memory() as trial:
+        plan = planned(question.alone(config, name).dataset(name, ledger=trial))
+        account = trial.account(name)
+        where = question.declared_ledger(config)
+        check_first_charge(name, where, plan, trial, parent=config.datasets[name].get("parent"))
+        kept = kept_budget(config, name, account.budget, plan)
+        if kept.fits == 0 and not kept.stored:
+            check_charge(kept.account or account, plan)
+        if not as_json:
+            show_price(plan, config, account)
+    price = ", ".join(f"{part} {float(amount):g}" for part, amount in plan.promised.items())
+    if not yes and not prompts.confirms(f"Charge {price} and answer?"):
+        typer.echo("nothing was charged, and nothing was written", err=True)
+        raise typer.Exit(1)
+    is_changed = not draft.file.exists() or draft.file.read_text(encoding="utf-8") != draft.text
+    if is_changed:
+        write_file(
+            draft.file, lambda file: file.write_text(draft.text, encoding="utf-8"), "the config", "--config"
+        )
+    question.answer(config, name, payer, planned, files, as_json=as_json)
+    if not as_json:
+        say(*([f"written: {draft.file}, with what you declared"] if is_changed else []))
+        option = "" if draft.file == Path("tacit.toml") else f" --config {typed(str(draft.file))}"
+        typer.echo(f"next: tacit ask --mean COLUMN{option}    (it needs less now)")

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
@@ -33,7 +33,7 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.engines import Source
+    from tacit.engines import CsvSource, Source
 
 
 EXAMPLE = "tacit init visits.csv --unit patient_id"
@@ -86,7 +86,7 @@ class Declaration:
     ledger: str
     columns: tuple[str, ...]
     types: Mapping[str, str]
-    bounds: Mapping[str, tuple[float, float]]
+    bounds: Mapping[str, tuple[float, float] | str]
     keys: Mapping[str, list[object]]
     limits: Mapping[str, int]
     budget: Mapping[str, float]
@@ -153,7 +153,7 @@ class Declaration:
             "# range from public knowledge, not from the data.",
             *([] if self.types else ["# (A CSV file has no types: skip columns of text and dates.)"]),
             self._heading("bounds"),
-            *(f"{toml_key(column)} = {toml_list(pair)}" for column, pair in self.bounds.items()),
+            *(f"{toml_key(column)} = {toml_value(pair)}" for column, pair in self.bounds.items()),
             *(f"# {toml_key(column)} = [LOW, HIGH]" for column in open_columns),
         ]
 
@@ -327,6 +327,13 @@ def _check_is_csv(data: Path, declared: Mapping[str, str]) -> None:
         why="these options say how a CSV file is written; a file in another format is read as it is stored",
         fix=f"tacit convert {typed(data.name)} {target} {options}" if is_packed else again,
     )
+
+
+def open_reading(source: Source) -> TypeGuard[CsvSource]:
+    """Return whether the header of a CSV file shows a separator that often comes with decimal commas."""
+    from tacit.engines import CsvSource
+
+    return isinstance(source, CsvSource) and not source.separator and source.delimiter not in {",", "\t"}
 
 
 def schema_of(data: Path, name: str, source: Source) -> list[tuple[str, str]]:

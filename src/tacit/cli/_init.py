@@ -20,6 +20,7 @@ from tacit.cli._declaration import (
     QuoteOption,
     SeparatorOption,
     check_exists,
+    open_reading,
     schema_of,
     source_of,
 )
@@ -184,9 +185,7 @@ def _possible_units(data: Path) -> str:
 
 def _separator(source: Source) -> list[str]:
     """Name the separator that the header shows, if it is not the usual one, and what often comes with it."""
-    from tacit.engines import CsvSource
-
-    if not isinstance(source, CsvSource) or source.separator or source.delimiter in {",", "\t"}:
+    if not open_reading(source):
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
     notes = {"3,5 is a number": ("--decimal ,", source.decimal != "."),

@@ -191,7 +191,9 @@ class InventedTables:
         with SharedReadings.opened() as readings:
             data = [task.open(readings) for task in tasks]
             for measured, *steps in zip(subject.steps, *(task.steps for task in tasks), strict=True):
-                a, b = (np.array(step.exact(d, noisy), dtype=object) for step, d in zip(steps, data, strict=True))
+                a, b = (
+                    np.array(step.exact(d, noisy), dtype=object) for step, d in zip(steps, data, strict=True)
+                )
                 moves = np.abs(a - b).ravel().tolist()
                 l1, squared = measured.statistic.sensitivity(contribution)
                 word, columns = measured.statistic.word, subject.columns_of(measured.statistic)

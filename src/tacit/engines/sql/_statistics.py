@@ -164,7 +164,9 @@ def cell_index_sql(writer: SqlWriter, value: str, statistic: BinCounts) -> str:
             )
             return f"(CASE {whens} END)"
         case OctaveBins():
-            return f"(CASE WHEN {missing} THEN NULL ELSE {_octave(writer, value, statistic.bins.cuts, 0)} END)"
+            return (
+                f"(CASE WHEN {missing} THEN NULL ELSE {_octave(writer, value, statistic.bins.cuts, 0)} END)"
+            )
         case PartBins(ends):
             edges = [number(e) for e in ends]
             whens = " ".join(f"WHEN {value} <= {e} THEN {i}" for i, e in enumerate(edges[1:]))

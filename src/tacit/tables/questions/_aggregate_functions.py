@@ -94,9 +94,7 @@ def sum(column: str | Expr, *, bounds: BoundsGiven = None) -> Aggregate:
     return SumOf(as_node(column), _found_or_given("sum", bounds))
 
 
-def mean(
-    column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None = None
-) -> Aggregate:
+def mean(column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None = None) -> Aggregate:
     """Average a column clipped to its bounds.
 
     Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their
@@ -118,9 +116,7 @@ def mean(
     return MeanOf(as_node(column), _found_or_given("mean", bounds), spread)
 
 
-def variance(
-    column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False
-) -> Aggregate:
+def variance(column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False) -> Aggregate:
     """Estimate the variance of a column clipped to its bounds (three sums, one cost).
 
     The values count as a sample of something larger, unless ``population`` is true.
@@ -237,7 +233,9 @@ def quantiles(
         candidates make narrower intervals.
     """
     sorted_levels = tuple(sorted(_LEVELS.read("levels", levels)))
-    return QuantilesOf(as_node(column), _found_or_given("quantiles", bounds), _candidates(candidates), sorted_levels)
+    return QuantilesOf(
+        as_node(column), _found_or_given("quantiles", bounds), _candidates(candidates), sorted_levels
+    )
 
 
 def quantile(
@@ -264,7 +262,9 @@ def quantile(
     'quantile'
     """
     kind = QuantileIntervalOf if interval else QuantileOf
-    return kind(as_node(column), _found_or_given("quantile", bounds), _candidates(candidates), (_level(level),))
+    return kind(
+        as_node(column), _found_or_given("quantile", bounds), _candidates(candidates), (_level(level),)
+    )
 
 
 def median(
@@ -280,7 +280,9 @@ def median(
     value that at least half of the rows do not exceed.
     """
     kind = QuantileIntervalOf if interval else MedianOf
-    return kind(as_node(column), _found_or_given("median", bounds), _candidates(candidates), (Fraction(1, 2),))
+    return kind(
+        as_node(column), _found_or_given("median", bounds), _candidates(candidates), (Fraction(1, 2),)
+    )
 
 
 def min(
@@ -295,7 +297,11 @@ def max(
 ) -> Aggregate:
     """Pick the quantile of level 0.99: the largest value itself would reveal one person."""
     return ExtremeOf(
-        as_node(column), _found_or_given("max", bounds), _candidates(candidates), (1 - _EXTREME,), largest=True
+        as_node(column),
+        _found_or_given("max", bounds),
+        _candidates(candidates),
+        (1 - _EXTREME,),
+        largest=True,
     )
 
 

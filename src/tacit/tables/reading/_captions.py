@@ -346,9 +346,7 @@ def facts_of(
         facts.append(("groups", f"by {names}: {groups_in_words}"))
         if question.levels:
             facts.append(("totals", _TOGETHER if joint else _SUMMED))
-    searches = searches_of(
-        question, [one.step for one in paid_steps], [one.mechanism for one in paid_steps]
-    )
+    searches = searches_of(question, [one.step for one in paid_steps], [one.mechanism for one in paid_steps])
     for i, step in enumerate(paid_steps):
         outputs = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
         if i in {place for one in searches.values() for place in (one.octaves, one.parts)}:

@@ -210,7 +210,9 @@ class SelectList:
                     "not-allowed",
                     f"bounds of a column are not those of {aggregate.words}",
                     why="the expression has other values than the column",
-                    fix=Do("clip-in-question", expression=words_of(aggregate.argument), low="LOW", high="HIGH"),
+                    fix=Do(
+                        "clip-in-question", expression=words_of(aggregate.argument), low="LOW", high="HIGH"
+                    ),
                 )
             elif of_columns:
                 [own] = of_columns.values()

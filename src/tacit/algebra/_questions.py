@@ -354,6 +354,27 @@ def _complete(node: Relation) -> Relation:
             return node
 
 
+def source_of(node: Relation, column: str) -> tuple[str, str] | None:
+    """Return the protected table and the column whose values a column of a relation has, untouched.
+
+    Returns None for what is computed, aggregated or looked up.
+    """
+    match node:
+        case Scan(table, _):
+            return table.name, column
+        case Where(inner, _):
+            return source_of(inner, column)
+        case Project(inner, columns):
+            kept = dict(columns).get(column)
+            return source_of(inner, kept.name) if isinstance(kept, Column) else None
+        case JoinPublic(left, _, _, columns, _):
+            return None if column in dict(columns) else source_of(left, column)
+        case JoinUnits(left, right, _, _):
+            return source_of(left if column in scope(left) else right, column)
+        case PerUnit():
+            return None
+
+
 def sources_of(node: Relation) -> tuple[Table, ...]:
     """Return the declared tables that a relation reads, protected and public."""
     match node:

@@ -417,6 +417,18 @@ class FoundCells:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundCandidates:
+    """Evenly spaced candidates, at most ``size``, between bounds that an earlier step finds."""
+
+    size: int
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """The candidates, as shares of the range."""
+        return tuple(i / (self.size - 1) for i in range(self.size))
+
+
+@dataclass(frozen=True, slots=True)
 class ValueBins:
     """One cell for each of the listed values; other values are in no cell."""
 
@@ -428,7 +440,9 @@ class ValueBins:
         return len(self.values)
 
 
-Bins: TypeAlias = EdgeBins | EvenBins | ListedBins | ValueBins | OctaveBins | PartBins | FoundCells
+Bins: TypeAlias = (
+    EdgeBins | EvenBins | ListedBins | ValueBins | OctaveBins | PartBins | FoundCells | FoundCandidates
+)
 
 
 @dataclass(frozen=True, slots=True)

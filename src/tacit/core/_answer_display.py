@@ -50,7 +50,7 @@ def _table(
 ) -> tuple[list[str], list[list[str]]]:
     """Return the head and the first lines; ``between`` stands between a value and its interval."""
     found = answer.found if len(answer) > 1 else ()  # the caption of a single line has its bounds
-    cut = [f"{_of(one)} cut to" for one in found]
+    cut = [f"{one.of} cut to" for one in found]
     head = [visible(name) for name in (*answer.keys, *answer.columns, *cut)]
     lines = []
     keys = [answer.shown_keys(key) for key in answer.keys]
@@ -63,11 +63,6 @@ def _table(
         line += [visible(one.in_words(i)) for one in found]
         lines.append(line)
     return head, lines
-
-
-def _of(bounds: FoundBounds) -> str:
-    """Name what was cut."""
-    return f"total {bounds.of}" if bounds.per_unit else bounds.of
 
 
 def nothing_to_show(marks: tuple[str, ...]) -> str:
@@ -113,17 +108,34 @@ def _cut_to_found_bounds(answer: AnswerTable) -> list[str]:
             ends = one.in_words(0) if len(one.low) == 1 else "the bounds of its line"
             beyond = f"what lies above {one.high[0]:.6g}" if len(one.low) == 1 else "what lies beyond them"
             sentences.append(
-                f"{names}: values of {_of(one)} are cut to {ends} (bounds found privately); {beyond} is not "
+                f"{names}: values of {one.of} are cut to {ends} (bounds found privately); {beyond} is not "
                 "in it"
             )
+        sentences += _at_least(answer, one)
         if lacking_range:
             rows = [one.rows[i] for i in lacking_range]
             about = f", among about {max(0, round(rows[0])):,} values" if len(rows) == 1 and rows[0] else ""
             lines = "" if len(one.low) == 1 else f" in {len(lacking_range):,} of {len(one.low):,} lines"
             sentences.append(
-                f"{names}: no range found for {_of(one)}{lines}{about}; the cost stays; more rows, a larger "
+                f"{names}: no range found for {one.of}{lines}{about}; the cost stays; more rows, a larger "
                 "epsilon or declared bounds would help"
             )
+    return sentences
+
+
+def _at_least(answer: AnswerTable, bounds: FoundBounds) -> list[str]:
+    """Say the one-sided truth about values that are never below 0: a cut can only make a mean smaller."""
+    if any(low not in {None, 0} for low in bounds.low):
+        return []
+    sure = f"({(1 + answer.confidence) * 50:g} %)"
+    sentences = []
+    for name in bounds.lowered:
+        cells = answer.columns[name]
+        least = "the lower end of its interval"
+        if len(cells.low) == 1:
+            _, least, *_ = (*shown_cell(cells.value[0], cells.low[0], cells.high[0]), "")
+        if any(low is not None for low in cells.low):
+            sentences.append(f"{name}: without the cut it is at least {least} {sure}; no value is below 0")
     return sentences
 
 

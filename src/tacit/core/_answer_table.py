@@ -358,17 +358,19 @@ class AnswerTable(Content):
         noted = all(isinstance(note, str) for note in answer.notes.values())
         if len({len(part) for part in parts}) > 1 or not plain or not noted or not 0 < answer.confidence < 1:
             raise ValueError("not an answer")
-        if any(
-            len(one.integers) != len(answer) or not {*one.columns} <= {*answer.columns}
-            for one in answer.measured
-        ):
-            raise ValueError("the integers belong to another answer")
-        if any(len(one.low) != len(answer) for one in answer.found):
-            raise ValueError("the bounds belong to another answer")
+        answer._check_parts()
         for cells in answer.columns.values():
             _check_interval(cells)
         answer._dates()  # raises where a date is none
         return answer._without_hidden()
+
+    def _check_parts(self) -> None:
+        """Raise ``ValueError`` where integers or bounds belong to another answer."""
+        sizes = [len(one.integers) for one in self.measured] + [len(one.low) for one in self.found]
+        names = [name for one in self.measured for name in one.columns]
+        names += [name for one in self.found for name in one.columns]
+        if any(size != len(self) for size in sizes) or not {*names} <= {*self.columns}:
+            raise ValueError("the integers or bounds belong to another answer")
 
     def _without_hidden(self) -> Self:
         """Return the answer without values that the noise hides, as an older version released them."""

@@ -64,7 +64,7 @@ class Fact:
     ``default`` hold where a question gives no other; values may lie outside. ``dates`` is the order in which
     the column's CSV file writes dates, if it is not the year first. ``order`` has the keys as the curator
     listed them, if that is not their own order; answers show groups in it. ``auto`` says that questions find
-    the bounds of the column privately.
+    the bounds of the column privately; with bounds, that a release did.
     """
 
     kind: Kind | None = None

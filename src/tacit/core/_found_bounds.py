@@ -28,10 +28,11 @@ class FoundBounds:
         The bounds of each line; None where no range was found.
     rows
         About how many values each line has, with noise; None where nothing counts them.
-    per_unit
-        Whether the totals of units were cut, not the values of rows.
-    non_negative
-        Whether the values are known to be at least 0.
+    lowered
+        Those of the columns that the bounds can only make smaller where the lower one is 0: means and sums of
+        values that are declared to be at least 0.
+    source
+        The declared table and column that hold the values as they are; None for what was computed.
     """
 
     of: str
@@ -39,14 +40,25 @@ class FoundBounds:
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
     rows: tuple[float | None, ...]
-    per_unit: bool = False
-    non_negative: bool = False
+    lowered: tuple[str, ...] = ()
+    source: tuple[str, str] | None = None
 
-    def shown(self, names: Mapping[str, Sequence[str]], lines: Sequence[int]) -> FoundBounds | None:
-        """Return what is left where columns are renamed (old name to new ones) and lines reordered."""
-        columns = tuple(new for old in self.columns for new in names.get(old, ()))
+    def shown(
+        self,
+        names: Mapping[str, Sequence[str]],
+        lines: Sequence[int],
+        computed: Mapping[str, Sequence[str]] | None = None,
+    ) -> FoundBounds | None:
+        """Return what is left where columns are renamed (old name to new ones) and lines reordered.
+
+        ``computed`` has the columns that are computed from old ones.
+        """
+        of_columns = {old: (*names.get(old, ()), *(computed or {}).get(old, ())) for old in self.columns}
+        columns = tuple(dict.fromkeys(new for others in of_columns.values() for new in others))
         low, high, rows = (tuple(part[i] for i in lines) for part in (self.low, self.high, self.rows))
-        return replace(self, columns=columns, low=low, high=high, rows=rows) if columns else None
+        lowered = tuple(new for old in self.lowered for new in names.get(old, ()))
+        shown = replace(self, columns=columns, low=low, high=high, rows=rows, lowered=lowered)
+        return shown if columns else None
 
     def in_words(self, line: int) -> str:
         """Write the bounds of a line.
@@ -68,8 +80,8 @@ class FoundBounds:
             "low": list(self.low),
             "high": list(self.high),
             "rows": list(self.rows),
-            "per_unit": self.per_unit,
-            "non_negative": self.non_negative,
+            "lowered": list(self.lowered),
+            "source": None if self.source is None else list(self.source),
         }
 
     @classmethod
@@ -84,12 +96,13 @@ class FoundBounds:
             raise ValueError("not bounds")
         if any(a is not None and b is not None and not a < b for a, b in pairs):
             raise ValueError("not bounds")
+        source = document["source"]
         return cls(
             str(document["of"]),
             tuple(str(name) for name in document["columns"]),
             low,
             high,
             rows,
-            document["per_unit"] is True,
-            document["non_negative"] is True,
+            tuple(str(name) for name in document["lowered"]),
+            None if source is None else (str(source[0]), str(source[1])),
         )

@@ -6,6 +6,8 @@ In reading order:
 - ``_trees``: trees of measurements that add up to the top, and whole counts
 - ``_residuals``: many cross tables measured together
 - ``_toeplitz``: the days of a stream and the steps of training
+- ``_octaves``: bounds for clipping, read from noisy counts of octaves
+- ``_row_limits``: limits of rows, read from noisy counts of units
 """
 
 from tacit.strategies._octaves import (
@@ -34,6 +36,7 @@ from tacit.strategies._ranges import (
     whole_factor,
 )
 from tacit.strategies._residuals import ColumnSet, ResidualSets, replace_cost, tables_up_to
+from tacit.strategies._row_limits import LIMIT_SHARE, choose_limit, round_numbers
 from tacit.strategies._toeplitz import (
     band_coefficients,
     column_norm_squared,
@@ -56,34 +59,37 @@ from tacit.strategies._trees import (
 
 __all__ = [
     "ANSWER_SHARE",
+    "LIMIT_SHARE",
     "MAX_GROUPS",
     "MOST_CELLS",
     "NARROWING_SHARE",
     "OCTAVE_SHARE",
     "WIDENING",
     "CellNoise",
-    "OctaveCells",
-    "OctaveRange",
-    "answer_share",
-    "find_bounds",
-    "find_group_bounds",
-    "narrow_group_bounds",
     "ColumnSet",
     "Factorisation",
+    "OctaveCells",
+    "OctaveRange",
     "RangeStrategy",
     "ResidualSets",
     "Workload",
     "alike",
+    "answer_share",
     "band_coefficients",
+    "choose_limit",
     "column_norm_squared",
     "consistent",
     "dial_coefficients",
     "factored",
     "factorise",
+    "find_bounds",
+    "find_group_bounds",
     "inverse_series",
     "level_shares",
+    "narrow_group_bounds",
     "nonnegative_counts",
     "replace_cost",
+    "round_numbers",
     "sums_error",
     "tables_up_to",
     "totals_error",

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.fixes import Do
+from tacit.fixes import Say
 from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class OctaveRange:
         ['35', '39']
         """
         ends = self.parts
-        numbers = _checked(counts, len(ends) - 1)
+        numbers = checked_counts(counts, len(ends) - 1)
         full = np.flatnonzero(numbers > noise.upper(_FALSE_PART))
         if not len(full):
             return self.bounds(widening)
@@ -306,11 +306,11 @@ class OctaveRange:
         return (Fraction(math.floor(low)), Fraction(math.ceil(high))) if self.integer else (low, high)
 
 
-def _checked(counts: ArrayLike, cells: int) -> NDArray[np.float64]:
+def checked_counts(counts: ArrayLike, cells: int) -> NDArray[np.float64]:
     """Return the counts as numbers, refuse another number of them."""
     numbers = np.asarray(counts, dtype=np.float64)
     if numbers.shape != (cells,):
-        fix = Do("count the rows in each of the cells")
+        fix = Say("count the rows in each of the cells")
         raise bad_parameter("counts", f"{cells} numbers, one for each cell", numbers.shape, fix=fix)
     return numbers
 
@@ -346,10 +346,10 @@ def find_bounds(
     True
     """
     cells = OctaveCells() if cells is None else cells
-    numbers = _checked(counts, cells.size)
+    numbers = checked_counts(counts, cells.size)
     zero, size = cells.zero, cells.size
     negative, positive = numbers[:zero][::-1], numbers[zero + 1 :]
-    sure_negative, sure_positive = (_sure(side, noise, size) for side in (negative, positive))
+    sure_negative, sure_positive = (sure_cells(side, noise, size) for side in (negative, positive))
     below = _reach(negative, sure_negative, noise, size)
     above = _reach(positive, sure_positive, noise, size)
     if below < 0 and above < 0:
@@ -364,7 +364,7 @@ def find_bounds(
     return OctaveRange(low, high, cells.integer)
 
 
-def _sure(side: NDArray[np.float64], noise: CellNoise, size: int) -> NDArray[np.bool_]:
+def sure_cells(side: NDArray[np.float64], noise: CellNoise, size: int) -> NDArray[np.bool_]:
     """Return which cells of one sign are the fullest of a window that noise alone seldom fills."""
     sure = np.zeros(len(side), dtype=bool)
     tail = _FALSE_RANGE / (len(_WINDOWS) * size)
@@ -482,7 +482,7 @@ def narrow_group_bounds(
     for pooled, _ in sharing[:1]:
         shared = pooled.bounds(widening)
         if pooled.narrows:
-            sums = np.sum([_checked(line, len(pooled.parts) - 1) for _, line in sharing], axis=0)
+            sums = np.sum([checked_counts(line, len(pooled.parts) - 1) for _, line in sharing], axis=0)
             shared = pooled.narrow(sums, noise.pooled(len(sharing)), widening)
     return [
         None if own is None

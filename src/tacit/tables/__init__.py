@@ -33,8 +33,8 @@ from tacit.tables._invented import (
 from tacit.tables._protect import protect
 from tacit.tables._public_facts import open_facts
 from tacit.tables._start import start
-from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
+from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.planning._table_subject import TableSubject
 from tacit.tables.questions._aggregate_functions import (
     best,
@@ -95,6 +95,7 @@ __all__ = [
     "CrossTables",
     "CrossWorkload",
     "Expr",
+    "FoundBoundsSubject",
     "HierarchyCounts",
     "InventedTables",
     "MeasuredStep",
@@ -108,7 +109,6 @@ __all__ = [
     "StepNoise",
     "TableDataset",
     "TablePair",
-    "FoundBoundsSubject",
     "TableSubject",
     "at_most_cells",
     "at_most_groups",

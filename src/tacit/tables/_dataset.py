@@ -295,6 +295,35 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         others = tuple(one for one in self.noted if one.meaning != note.meaning)
         return replace(self, noted=(*others, note))
 
+    def declaring(self, release: Release[AnswerTable]) -> TableDataset:
+        """Return the dataset with the bounds declared that a release found, so that nobody pays again.
+
+        The bounds are public once the release is. Of several groups, the declared range holds those of all.
+        Plans that ask for these columns then have the declared bounds, and all of their cost for the answer.
+
+        Guarantee
+        ---------
+        Nothing is read and nothing is charged: it is post-processing of the release.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(
+        ...     tc.tables.example_visits(),
+        ...     unit="patient_id",
+        ...     limits={"rows": 1},
+        ...     budget=tc.Budget(epsilon=9),
+        ... )
+        >>> question = visits.agg(age=tc.mean("age", bounds="auto"))
+        >>> visits = visits.declaring(question.plan(epsilon=4).release())
+        >>> low, high = visits.tables["data"].facts["age"].bounds
+        >>> float(low) <= 10 < 80 <= float(high)
+        True
+        """
+        from tacit.tables.questions._limit_advice import with_found_bounds
+
+        return with_found_bounds(self, release)
+
     def public_facts(self) -> dict[str, JSON]:
         """Return everything that planning needs, as a JSON document: from it, `open_facts` opens the dataset.
 

@@ -163,7 +163,7 @@ def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
         return None  # both columns are read
     bits = 16 if isinstance(statistic, SquareSums) else 30
     fact = node.table.facts.get(argument.name)
-    if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.grid:
+    if fact is None or fact.bounds is None or fact.auto or grid_for(fact.bounds, bits) != statistic.grid:
         return None
     return ON_GRID[bits] + argument.name
 

@@ -16,6 +16,7 @@ from tacit.algebra import (
     CutSums,
     EdgeBins,
     EvenBins,
+    FoundCandidates,
     FoundCells,
     ListedBins,
     MomentProducts,
@@ -171,7 +172,7 @@ def cell_index_sql(writer: SqlWriter, value: str, statistic: BinCounts) -> str:
             edges = [number(e) for e in ends]
             whens = " ".join(f"WHEN {value} <= {e} THEN {i}" for i, e in enumerate(edges[1:]))
             return f"(CASE WHEN {missing} OR {value} <= {edges[0]} THEN NULL {whens} END)"
-        case FoundCells():
+        case FoundCells() | FoundCandidates():
             raise ValueError("these cells have no ends yet")
 
 

@@ -7,5 +7,6 @@ In reading order:
 - `_advice`: what would make the error much smaller, found by planning again
 - `_drafts`: the draft of a plan: cost, forecast, SQL and task
 - `_table_subject`: the task of a table: exact integers for its steps, columns read off noisy ones
+- `_bounds_search`, `_found_bounds_subject`: plans that find bounds first, and the task of a table on them
 - `_exact_integers`: the exact integers of public and of private groups
 """

@@ -29,6 +29,9 @@ import numpy as np
 from tacit.algebra import (
     BinCounts,
     Call,
+    Column,
+    EvenBins,
+    FoundCandidates,
     FoundCells,
     FoundGrid,
     MomentSums,
@@ -36,7 +39,10 @@ from tacit.algebra import (
     PartBins,
     RowCounts,
     Sums,
+    bounds_of,
     grid_for,
+    nice_step,
+    scope,
     words_of,
 )
 from tacit.errors import TacitError
@@ -68,14 +74,14 @@ _PARTS = 16
 #: A range is nearly always found from so many times the smallest count that makes a cell sure.
 _NEARLY_ALWAYS = Fraction(19, 5)
 _WHOLE = frozenset({
-    "ceil", "date_diff", "day", "dayofyear", "floor", "hour", "isodow", "length", "minute", "month", "position",
-    "quarter", "second", "sign", "to_whole", "trunc", "week", "weekday", "year",
+    "ceil", "date_diff", "day", "dayofyear", "floor", "hour", "isodow", "length", "minute", "month",
+    "position", "quarter", "second", "sign", "to_whole", "trunc", "week", "weekday", "year",
 })  # fmt: skip
 
 
 def is_open(statistic: Statistic) -> bool:
     """Return whether the bounds of a statistic are found by an earlier step."""
-    return isinstance(statistic.grid, FoundGrid)
+    return isinstance(statistic.grid, FoundGrid) or isinstance(_bins(statistic), FoundCandidates)
 
 
 def search_steps(steps: Sequence[MeasuredStep]) -> tuple[MeasuredStep, ...]:
@@ -151,6 +157,10 @@ def on_bounds(statistic: Any, bounds: Range | None) -> Any:
     if bounds is None:
         return RowCounts(statistic.argument)
     low, high = bounds
+    if isinstance(statistic, BinCounts):
+        step = nice_step(bounds, statistic.size)
+        candidates = EvenBins(float(low), float(step), int((high - low) / step) + 1)
+        return replace(statistic, bins=candidates)
     if isinstance(statistic, Sums):  # a sum changes by the larger end, so the range may as well reach zero
         low, high = min(low, Fraction(0)), max(high, Fraction(0))
     narrow = replace(statistic, grid=grid_for((low, high), statistic.grid.bits))
@@ -183,6 +193,8 @@ class BoundsSearch:
         How many groups there are.
     pooled
         Whether all groups share one count, and so one range.
+    declared
+        Bounds that are declared all the same, such as a wide range; what is found stays within them.
     """
 
     argument: Node
@@ -192,6 +204,7 @@ class BoundsSearch:
     part_noise: CellNoise | None
     groups: int
     pooled: bool
+    declared: Range | None = None
 
     @property
     def cells(self) -> OctaveCells:
@@ -202,9 +215,7 @@ class BoundsSearch:
     def rows(self) -> int:
         """From about how many rows on a range is found, to two digits."""
         sure = self.noise.upper(0.005 / (4 * self.cells.size))
-        rows = float(_NEARLY_ALWAYS) * sure
-        digits = 10 ** max(len(str(int(rows))) - 2, 0)
-        return max(1, round(rows / digits) * digits)
+        return max(1, int(float(f"{float(_NEARLY_ALWAYS) * sure:.1e}")))
 
     @property
     def part_count(self) -> int:
@@ -227,7 +238,15 @@ class BoundsSearch:
                 for own, line in zip(ranges, noisy[self.parts], strict=True)
             ]
             bounds = narrow_group_bounds(ranges, counts, self.part_noise)
-        return bounds * self.groups if self.pooled else bounds
+        within = [None if ends is None else self._within_declared(ends) for ends in bounds]
+        return within * self.groups if self.pooled else within
+
+    def _within_declared(self, ends: Range) -> Range:
+        """Return the part of a range that lies within the declared one; all of it where none does."""
+        if self.declared is None:
+            return ends
+        low, high = max(ends[0], self.declared[0]), min(ends[1], self.declared[1])
+        return (low, high) if low < high else self.declared
 
     def part_bins(self, noisy: Sequence[Any]) -> list[PartBins | None]:
         """Return the cells of the second count of each group; None where the range is not narrowed."""
@@ -252,10 +271,12 @@ def searches_of(
 ) -> dict[Node, BoundsSearch]:
     """Return the search of each expression, by the steps of a plan and their mechanisms."""
     places = {
-        (_argument(s.statistic), type(_bins(s.statistic))): i
-        for i, s in enumerate(steps)
-        if _bins(s.statistic)
+        (_argument(step.statistic), type(bins)): i
+        for i, step in enumerate(steps)
+        if isinstance(bins := _bins(step.statistic), OctaveBins | FoundCells)
     }
+    if not places:
+        return {}
     groups = len(question.keys or ()) if question.by else 1
     searches = {}
     for (node, bins), octaves in places.items():
@@ -269,8 +290,16 @@ def searches_of(
                 None if parts is None else _noise(mechanisms[parts]),
                 groups,
                 groups > MAX_GROUPS or bool(question.levels),
+                declared_range(question, node),
             )
     return searches
+
+
+def declared_range(question: TableQuestion, node: Node) -> Range | None:
+    """Return bounds that are declared, or follow from the form; not those of a limit that nobody chose."""
+    facts = scope(question.input)
+    is_default = isinstance(node, Column) and facts[node.name].default
+    return None if is_default else bounds_of(node, facts)
 
 
 def _noise(mechanism: IntegerMechanism) -> CellNoise:

@@ -184,15 +184,26 @@ def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, datas
     if isinstance(selection, KeySelection):
         return selected_sizes(selection, dataset.identity.unit)
     meaning = column.aggregate.stands_for(column.reading)
+    if is_open(noise.statistic):
+        return "; ".join(filter(None, (meaning, _picked_in_range(column, noise, level))))
     caption = column.reading.caption(noise, level)
     return f"{meaning}, {caption}" if caption else meaning
+
+
+def _picked_in_range(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:
+    """Say of a quantile how far it may lie from its position; empty for what is not one."""
+    rows = column.reading.rows_in_words(noise, level)
+    most = f"rounded to one of at most {noise.statistic.size:,} values in the range that is found"
+    return f"{most}, at most {rows} from the exact position" if rows else ""
 
 
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:
     reading = column.reading
     if is_open(noise.statistic):
         shares = noise.mechanisms[0].describe(noise.statistic.step)
-        note = "in shares of the range that is found, so its size is not known yet"
+        note = _picked_in_range(column, noise, level) or (
+            "in shares of the range that is found, so its size is not known yet"
+        )
         caution = "; ".join(filter(None, (reading.caution(noise, size), column.aggregate.caution)))
         return Forecast(column.name, column.aggregate.words, shares, None, note, caution)
     expected = reading.expected(noise, level, size)

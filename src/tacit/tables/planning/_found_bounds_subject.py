@@ -12,7 +12,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tacit.algebra import BinCounts, FoundCells, OctaveBins, PartBins, Sums, document, words_of
+from tacit.algebra import (
+    BinCounts,
+    Column,
+    FoundCells,
+    MomentSums,
+    OctaveBins,
+    PartBins,
+    RowCounts,
+    Sums,
+    bounds_of,
+    scope,
+    source_of,
+    words_of,
+)
 from tacit.core import FoundBounds, Step
 from tacit.tables.planning._bounds_search import (
     is_open,
@@ -23,19 +36,20 @@ from tacit.tables.planning._bounds_search import (
 from tacit.tables.planning._exact_integers import exact_integers, public_tables
 from tacit.tables.planning._table_subject import TableSubject, measured_steps
 from tacit.tables.questions._keys import lines_of, read_levels
+from tacit.tables.reading._quantile_readings import BracketedQuantile, QuantileFromCounts, hidden_pick
 from tacit.tables.reading._readings import Cell, PartsCount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tacit.algebra import Node, Statistic, TableQuestion
-    from tacit.core import JSON, MeasuredIntegers, SharedReadings
+    from tacit.core import JSON, Cells, MeasuredIntegers, SharedReadings
     from tacit.engines import EngineTransaction
     from tacit.tables.planning._bounds_search import BoundsSearch
     from tacit.tables.planning._exact_integers import ExactIntegers
     from tacit.tables.planning._pricing import ReleasedColumn
     from tacit.tables.questions._aggregates import Range
-    from tacit.tables.reading._readings import StepNoise
+    from tacit.tables.reading._readings import Reading, StepNoise
 
 
 #: The rule that reads bounds off noisy counts, part of the identity of every plan that uses it.
@@ -83,7 +97,12 @@ class FoundBoundsSubject(TableSubject):
     @property
     def document(self) -> dict[str, JSON]:
         """What is measured, and the rule by which bounds are found."""
-        return {**super().document, "found": _RULE}
+        declared = {
+            words_of(node): [str(end) for end in one.declared]
+            for node, one in self.searches.items()
+            if one.declared is not None
+        }
+        return {**super().document, "found": _RULE, **({"within": declared} if declared else {})}
 
     def columns_of(self, statistic: Statistic) -> str:
         """Name the columns that a statistic is read for; of a search, those that are cut to its bounds."""
@@ -160,7 +179,9 @@ class FoundBoundsSubject(TableSubject):
         lines = []
         for key, one in zip(self._keys, self._found_statistics(statistic, noisy), strict=True):
             numbers = exact[one].get(key, [0] * one.size)
-            lines.append(numbers if one.grid is not None else without_range(statistic, numbers[0]))
+            if isinstance(one, RowCounts):
+                numbers = without_range(statistic, numbers[0])
+            lines.append([*numbers, *[0] * (statistic.size - len(numbers))])  # candidates may be fewer
         return lines
 
     @property
@@ -189,35 +210,34 @@ class FoundBoundsSubject(TableSubject):
         noise = self.noises[column.step]
         if not is_open(noise.statistic):
             return super()._read(column, lines, groups, confidence, noisy)
-        statistics = self._found_statistics(noise.statistic, noisy)
+        bounds = self._bounds(noise.statistic, noisy)
         if groups:  # all groups share one range, so that they can be added up
-            return self._cells(
-                column, noise, statistics[0],
-                lambda on: read_levels(column.reading, on, lines, groups, confidence), len(groups),
-            )  # fmt: skip
+            reading, own, lines = _on_range(column.reading, noise, bounds[0], lines)
+            if reading is None:
+                return [Cell(None)] * len(groups)
+            return read_levels(reading, own, lines, groups, confidence)
+        rows = next(
+            (noisy[c.step] for c in self.columns if self.noises[c.step].statistic.word == "rows"), None
+        )
         cells: list[Cell] = [Cell(None)] * len(lines)
-        for one in dict.fromkeys(statistics):
-            places = [i for i, other in enumerate(statistics) if other == one]
-            chosen = [lines[i] for i in places]
-            read = self._cells(
-                column, noise, one, lambda on, some=chosen: column.reading.shown(on, some, confidence), len(chosen)
-            )  # fmt: skip
-            for place, cell in zip(places, read, strict=True):
-                cells[place] = cell
+        for ends in dict.fromkeys(bounds):
+            places = [i for i, other in enumerate(bounds) if other == ends]
+            reading, own, chosen = _on_range(column.reading, noise, ends, [lines[i] for i in places])
+            if reading is None:
+                continue
+            for place, cell in zip(places, reading.shown(own, chosen, confidence), strict=True):
+                cells[place] = cell if rows is None else hidden_pick(reading, own, cell, rows[place][0])
         return cells
 
-    @staticmethod
-    def _cells(
-        column: ReleasedColumn,
-        noise: StepNoise,
-        statistic: Statistic,
-        read: Callable[[StepNoise], list[Cell]],
-        size: int,
-    ) -> list[Cell]:
-        """Read lines of one range, or the number of values where there is none."""
-        if statistic.grid is not None:
-            return read(replace(noise, statistic=statistic))
-        return read(noise) if isinstance(column.reading, PartsCount) else [Cell(None)] * size
+    def _without_hidden_picks(self, columns: dict[str, Cells]) -> dict[str, Cells]:
+        """Return the columns without picks that the noise hides; `_read` hid those on found bounds."""
+        is_known = {c.name: not is_open(self.noises[c.step].statistic) for c in self.columns}
+        known = tuple(c for c in self.columns if is_known[c.name])
+        hidden = replace(self, columns=known)._hidden_on_known_bounds(columns)
+        return {name: hidden.get(name, cells) for name, cells in columns.items()}
+
+    def _hidden_on_known_bounds(self, columns: dict[str, Cells]) -> dict[str, Cells]:
+        return super()._without_hidden_picks(columns)
 
     def _measured(self, noisy: Sequence[Any]) -> tuple[MeasuredIntegers, ...]:
         """Return the noisy integers that inference can read: of a found range, where all lines share it."""
@@ -227,11 +247,18 @@ class FoundBoundsSubject(TableSubject):
             if is_open(noise.statistic):
                 statistics = dict.fromkeys(self._found_statistics(noise.statistic, noisy))
                 [one, *others] = statistics
-                if others or one.grid is None:
+                if others or isinstance(one, RowCounts):
                     continue
                 noises[column.step] = replace(noise, statistic=one)
             columns.append(column)
         return measured_steps(columns, noises, noisy, self.rows_per_unit)
+
+    def _lowered(self, argument: Node, columns: Sequence[ReleasedColumn]) -> tuple[str, ...]:
+        """Name the means and sums of values that are declared to be at least 0."""
+        bounds = bounds_of(argument, scope(self.asked.input))
+        if bounds is None or bounds[0] < 0:
+            return ()
+        return tuple(c.name for c in columns if c.aggregate.word in {"mean", "sum"})
 
     def _found(self, noisy: Sequence[Any]) -> tuple[FoundBounds, ...]:
         """Return the bounds that were found, for each line of the groups."""
@@ -244,8 +271,9 @@ class FoundBoundsSubject(TableSubject):
                 bounds = bounds[:1] * len(lines_of(self._keys, self.asked.levels)[0])
             totals = all(isinstance(one, Sums) for one in steps.values())
             rows: tuple[float | None, ...] = (None,) * len(bounds)
-            if not totals and not self.asked.levels:
-                step, one = next((i, s) for i, s in steps.items() if not isinstance(s, Sums))
+            counting = [(i, one) for i, one in steps.items() if isinstance(one, MomentSums)]
+            if counting and not self.asked.levels:
+                [(step, one), *_] = counting
                 rows = tuple(sum(line) / one.weight for line in noisy[step])
             if totals:
                 bounds = [ends and (min(ends[0], Fraction(0)), max(ends[1], Fraction(0))) for ends in bounds]
@@ -256,9 +284,29 @@ class FoundBoundsSubject(TableSubject):
                     tuple(None if ends is None else float(ends[0]) for ends in bounds),
                     tuple(None if ends is None else float(ends[1]) for ends in bounds),
                     rows,
+                    self._lowered(argument, columns),
+                    source=source_of(self.asked.input, argument.name)
+                    if isinstance(argument, Column)
+                    else None,
                 )
             )
         return tuple(found)
+
+
+def _on_range(
+    reading: Reading, noise: StepNoise, bounds: Range | None, lines: list[list[int]]
+) -> tuple[Reading | None, StepNoise, list[list[int]]]:
+    """Return how lines of one range are read: None where there is none, but for the number of values."""
+    if bounds is None:
+        return reading if isinstance(reading, PartsCount) else None, noise, lines
+    statistic = on_bounds(noise.statistic, bounds)
+    if isinstance(reading, BracketedQuantile | QuantileFromCounts):
+        reading = replace(reading, bounds=bounds)
+    if isinstance(reading, QuantileFromCounts):
+        lines = [line[: statistic.size] for line in lines]
+    elif isinstance(statistic, BinCounts):  # a pick beyond the last candidate stands for the last one
+        lines = [[min(place, statistic.size - 1) for place in line] for line in lines]
+    return reading, replace(noise, statistic=statistic), lines
 
 
 def _pooled(lines: Any) -> list[list[int]]:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from tacit.core import Goal
     from tacit.tables._dataset import TableDataset
     from tacit.tables.planning._steps import PaidStep
-    from tacit.tables.questions._aggregates import Aggregate, Range
+    from tacit.tables.questions._aggregates import Aggregate, RangeOrAuto
     from tacit.tables.reading._readings import Reading
 
 
@@ -367,7 +367,7 @@ def lower(
 
 def _context(question: TableQuestion, *, by_row: bool, added: bool, single: bool) -> LoweringContext:
     order = (Sums, MomentSums, SquareSums)
-    hosts: dict[tuple[Node, Range], MomentSums | Sums] = {}
+    hosts: dict[tuple[Node, RangeOrAuto], MomentSums | Sums] = {}
     for _, aggregate in question.aggregates:
         if isinstance(aggregate, SumOf):
             key = aggregate.argument, aggregate.asked_bounds

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tacit.exact import Number
-    from tacit.tables.questions._aggregates import Bounds, Range
+    from tacit.tables.questions._aggregates import Range, RangeOrAuto
 
-#: Bounds as they are given with a question: a pair, ``"auto"``, or None where the dataset declares them.
+#: RangeOrAuto as they are given with a question: a pair, ``"auto"``, or None where the dataset declares them.
 BoundsGiven: TypeAlias = 'Sequence[Number] | Literal["auto"] | None'
 #: The bounds of two columns; None where they are declared with the dataset.
 PairBounds: TypeAlias = "tuple[Sequence[Number] | None, Sequence[Number] | None]"
@@ -366,7 +366,7 @@ def _bounds(name: str, bounds: Sequence[Number] | None) -> Range | None:
     return None if bounds is None else read_bounds(name, bounds)
 
 
-def _found_or_given(name: str, bounds: BoundsGiven) -> Bounds | None:
+def _found_or_given(name: str, bounds: BoundsGiven) -> RangeOrAuto | None:
     """Read bounds, or that the plan finds them."""
     return AUTO if isinstance(bounds, str) and bounds == AUTO else _bounds(name, bounds)
 

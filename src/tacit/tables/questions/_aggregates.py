@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, Literal as OneOf, Self, TypeAlias
+from typing import ClassVar, Final, Self, TypeAlias
+from typing import Literal as OneOf
 
 from tacit.algebra import (
     Call,
@@ -49,8 +50,8 @@ from tacit.tables.reading._readings import (
 Range: TypeAlias = tuple[Fraction, Fraction]
 #: In place of bounds: the plan finds them privately, within its cost.
 AUTO: Final = "auto"
-#: Bounds that are given, or that the plan finds.
-Bounds: TypeAlias = Range | OneOf["auto"]
+#: RangeOrAuto that are given, or that the plan finds.
+RangeOrAuto: TypeAlias = Range | OneOf["auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class LoweringContext:
         Whether noisy integers of several datasets are added, so that nothing can be chosen.
     """
 
-    hosts: dict[tuple[Node, Bounds], MomentSums | Sums]
+    hosts: dict[tuple[Node, RangeOrAuto], MomentSums | Sums]
     never_null: frozenset[Node]
     own: frozenset[Node]
     by_row: bool
@@ -192,7 +193,7 @@ class OnBounds(Aggregate):
     """An aggregate of numbers that are clipped to public bounds."""
 
     argument: Node
-    bounds: Bounds | None = None
+    bounds: RangeOrAuto | None = None
     word: ClassVar[str] = ""
 
     def resolved(self, facts: Scope) -> Self:
@@ -216,7 +217,12 @@ class OnBounds(Aggregate):
         return self.bounds
 
     @property
-    def asked_bounds(self) -> Bounds:
+    def given_bounds(self) -> Range | None:
+        """The bounds that are known before anything is read, if there are any."""
+        return None if self.bounds is None or self.bounds == AUTO else self.bounds
+
+    @property
+    def asked_bounds(self) -> RangeOrAuto:
         """The bounds, or that the plan finds them; a refusal where there are none."""
         return AUTO if self.bounds == AUTO else self.needed_bounds
 

@@ -18,6 +18,7 @@ from tacit.algebra import (
     Column,
     EdgeBins,
     EvenBins,
+    FoundCandidates,
     ListedBins,
     Node,
     Scope,
@@ -34,7 +35,13 @@ from tacit.errors import TacitError
 from tacit.fixes import Declare, Set
 from tacit.parameters import Integer, Listed
 from tacit.tables.planning._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, ChooseTop, MeasuredStep
-from tacit.tables.questions._aggregates import Aggregate, LoweringContext, OnBounds, bounds_missing
+from tacit.tables.questions._aggregates import (
+    AUTO,
+    Aggregate,
+    LoweringContext,
+    OnBounds,
+    bounds_missing,
+)
 from tacit.tables.questions._python_expressions import MAX_CANDIDATES, candidate_values
 from tacit.tables.reading._quantile_readings import BracketedQuantile, ChosenQuantile, QuantileFromCounts
 from tacit.tables.reading._readings import CellReading, ChosenValue, Reading
@@ -59,6 +66,8 @@ class QuantilesOf(OnBounds):
         if self.candidates:
             middles = tuple((a + b) / 2 for a, b in itertools.pairwise(self.candidates))
             return ListedBins(self.candidates, middles)
+        if self.bounds == AUTO:
+            return FoundCandidates(max_cells)
         low, high = self.needed_bounds
         step = nice_step((low, high), max_cells)
         return EvenBins(float(low), float(step), int((high - low) / step) + 1)
@@ -72,7 +81,7 @@ class QuantilesOf(OnBounds):
         del context
         step = MeasuredStep(BinCounts(self.argument, self.bins(200)), AddNoise())
         names = zip(self.column_names(name), self.levels, strict=True)
-        return [(each, step, QuantileFromCounts(q, self.bounds)) for each, q in names]
+        return [(each, step, QuantileFromCounts(q, self.given_bounds)) for each, q in names]
 
     def stands_for(self, reading: Reading) -> str:
         """Name the level."""
@@ -95,7 +104,7 @@ class QuantileOf(QuantilesOf):
         (level,) = self.levels
         if context.added:
             step = MeasuredStep(BinCounts(self.argument, self.bins(200)), AddNoise())
-            return [(name, step, QuantileFromCounts(level, self.bounds))]
+            return [(name, step, QuantileFromCounts(level, self.given_bounds))]
         step = MeasuredStep(BinCounts(self.argument, self.bins(1000)), ChooseQuantile(level))
         return [(name, step, ChosenQuantile(level))]
 
@@ -115,7 +124,7 @@ class QuantileIntervalOf(QuantileOf):
             return QuantileOf.lowered(self, name, context)
         (level,) = self.levels
         step = MeasuredStep(BinCounts(self.argument, self.bins(1000)), ChooseQuantileEnds(level))
-        return [(name, step, BracketedQuantile(level, self.bounds))]
+        return [(name, step, BracketedQuantile(level, self.given_bounds))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from tacit.algebra import Column, CutSums, Scope, ValueGrid, choose_name, resolve, scans_of
-from tacit.core import HIDDEN
+from tacit.core import HIDDEN, Fact
 from tacit.errors import TacitError
 from tacit.exact import count
-from tacit.fixes import Code, Declare, Set
+from tacit.fixes import Code, Declare, Do, Set
 from tacit.mechanisms import mean_sets
 from tacit.parameters import Integer
+from tacit.strategies import round_numbers
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.questions import _aggregate_functions as ask
 from tacit.tables.questions._aggregates import Aggregate, LoweringContext
@@ -48,7 +49,6 @@ _MAX_CAP = 10**6
 _LEVELS = (0.5, 0.9, 0.95, 0.99)
 _SUGGESTED = "0.95"
 _UNSURE = 3  # ends of an interval that differ by more than this factor
-_FINE, _COARSE = (12, 15, 20, 30, 40, 50, 70), (1, 1.5, 2, 3, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,32 @@ def cut_note(dataset: TableDataset, release: Release[AnswerTable]) -> CutNote:
     noted = notes_known[0]
     text = f"{percent(cells)} {noted.meaning}{entry}"
     return CutNote(noted.table, noted.rows, noted.column, noted.bounds, text)
+
+
+def with_found_bounds(dataset: TableDataset, release: Release[AnswerTable]) -> TableDataset:
+    """Declare the bounds that a release found; refuse a release that found none of this dataset's columns."""
+    ranges: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    if release.certificate.fields.get("dataset") == dataset.identity.document():
+        for one in getattr(release.content, "found", ()):
+            pairs = [
+                (a, b) for a, b in zip(one.low, one.high, strict=True) if a is not None and b is not None
+            ]
+            if one.source is not None and pairs and one.source[0] in dataset.tables:
+                ranges.setdefault(one.source, []).extend(pairs)
+    if not ranges:
+        raise TacitError(
+            "bad-parameter",
+            "this release found no bounds of a column of this dataset",
+            why="bounds belong to the column of their own dataset, not to what a question computed from it",
+            fix=Do("find-bounds-first", expression="COLUMN"),
+        )
+    tables = dict(dataset.tables)
+    for (name, column), pairs in ranges.items():
+        low, high = min(low for low, _ in pairs), max(high for _, high in pairs)
+        fact = tables[name].facts.get(column, Fact())
+        declared = replace(fact, kind="number", bounds=(Fraction(low), Fraction(high)), auto=True)
+        tables[name] = replace(tables[name], facts={**tables[name].facts, column: declared})
+    return replace(dataset, tables=tables)
 
 
 def _possible(dataset: TableDataset) -> Iterator[CutNote]:
@@ -298,7 +324,7 @@ def limit_query(
 ) -> tuple[TableQuestion, LimitCaption]:
     """Return the question for private quantiles of the rows, and of the groups, that units have."""
     _check_unit(dataset)
-    numbers, name = _round_numbers(most), table or dataset.main
+    numbers, name = list(map(float, round_numbers(most))), table or dataset.main
     measures = {"rows": ask.count(), **({} if by is None else {"groups": ask.count_distinct(by)})}
     aggregates = {n: ask.quantiles(n, _LEVELS, bounds=(0, most), candidates=numbers) for n in measures}
     query = dataset[name].per_unit((), **measures).agg(**aggregates)
@@ -359,16 +385,3 @@ def _declared_bounds(dataset: TableDataset, table: str, column: str) -> tuple[Fr
             fix=Declare("bounds", (0, 30), column=column),
         )
     return fact.bounds
-
-
-def _round_numbers(max_number: int) -> list[float]:
-    """Return the candidates: all numbers to 10, then round ones, so that few share the noise.
-
-    Examples
-    --------
-    >>> _round_numbers(25)[9:]
-    [10.0, 12.0, 15.0, 20.0, 25.0]
-    """
-    numbers = {*range(1, 11), *_FINE}
-    numbers |= {int(digit * 10**power) for power in range(2, len(str(max_number))) for digit in _COARSE}
-    return [float(n) for n in sorted({n for n in numbers if n < max_number} | {max_number})]

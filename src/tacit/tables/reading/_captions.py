@@ -373,10 +373,8 @@ def searches_in_words(searches: Mapping[Node, BoundsSearch]) -> list[str]:
         else "; with fewer there may be no range, and the cost stays"
     )
     each = " in a group" if several and not pooled else ""
-    return [
-        f"{share} of the cost finds the bounds of {names} privately; it needs about {rows:,} rows{each}"
-        f"{shared}"
-    ]
+    needed = f"it needs about {rows:,} rows{each}"
+    return [f"{share} of the cost finds the bounds of {names} privately; {needed}{shared}"]
 
 
 def limits_of(

@@ -339,12 +339,14 @@ def _found(
     answer: AnswerTable, outputs: tuple[tuple[str, Node], ...], lines: list[dict[str, ValueWithInterval]]
 ) -> tuple[FoundBounds, ...]:
     """Return the bounds behind the columns that are shown, also of those that are computed from others."""
-    shown: dict[str, list[str]] = {}
+    renamed: dict[str, list[str]] = {}
+    computed: dict[str, list[str]] = {}
     for name, node in outputs:
         for source in names(node):
-            shown.setdefault(source, []).append(name)
+            (renamed if isinstance(node, Column) else computed).setdefault(source, []).append(name)
     places = [int(line[_PLACE][0] or 0) for line in lines]
-    return tuple(left for one in answer.found if (left := one.shown(shown, places)) is not None)
+    kept = (one.shown(renamed, places, computed) for one in answer.found)
+    return tuple(one for one in kept if one is not None)
 
 
 def _line(answer: AnswerTable, i: int) -> dict[str, ValueWithInterval]:

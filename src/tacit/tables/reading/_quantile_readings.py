@@ -128,7 +128,7 @@ class _Quantile(Reading):
         """Return whether a candidate may be as far as half of the rows from its position."""
         return rows <= 2 * self.rank_error(noise, _SURE)
 
-    def rows(self, noise: StepNoise, confidence: Fraction) -> str:
+    def rows_in_words(self, noise: StepNoise, confidence: Fraction) -> str:
         """Return the rank error in words."""
         rows = math.ceil(self.rank_error(noise, confidence))
         return "1 row" if rows == 1 else f"{rows:,} rows"
@@ -165,7 +165,9 @@ class ChosenQuantile(_Quantile):
 
     def caption(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far the candidate may lie from its rank: its interval is one of ranks, not of values."""
-        return f"{self.rounded(noise)}, at most {self.rows(noise, confidence)} from the exact position"
+        return (
+            f"{self.rounded(noise)}, at most {self.rows_in_words(noise, confidence)} from the exact position"
+        )
 
     def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
         """Read the rank error off the mechanism."""
@@ -215,7 +217,7 @@ class BracketedQuantile(_Quantile):
                 f"the two picks enclose the quantile with a confidence of only {only}, so it has no interval"
             )
         quantile_words = f"the {float(self.level):g} quantile"
-        reach = self.rows(noise, confidence)
+        reach = self.rows_in_words(noise, confidence)
         return f"two picks enclose {quantile_words}, {self.rounded(noise)}; each is at most {reach} from it"
 
 
@@ -265,7 +267,7 @@ class QuantileFromCounts(_Quantile):
     def note(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far the interval reaches, in rows."""
         quantile_words = f"the {float(self.level):g} quantile, {self.rounded(noise)}"
-        reach = self.rows(noise, confidence)
+        reach = self.rows_in_words(noise, confidence)
         return f"{quantile_words}; its interval covers an error of {reach} on each side, and the rounding"
 
     def caption(self, noise: StepNoise, confidence: Fraction) -> str:
@@ -289,6 +291,15 @@ def hide_picks(reading: Reading, noise: StepNoise, cells: Cells, rows: Sequence[
         for part, end in ((cells.low, lowest[0]), (cells.high, highest[-1]))
     )
     return without_hidden(replace(cells, low=low, high=high), hidden)
+
+
+def hidden_pick(reading: Reading, noise: StepNoise, cell: Cell, rows: float) -> Cell:
+    """Return a picked quantile, or the range of its candidates alone where the noise hides it."""
+    if not isinstance(reading, ChosenQuantile | BracketedQuantile) or not reading.hides(noise, rows):
+        return cell
+    lowest, highest = reading.ends(noise, getattr(reading, "bounds", None))
+    low, high = float(lowest[0]), float(highest[-1])
+    return Cell(None, low if cell.low is None else cell.low, high if cell.high is None else cell.high)
 
 
 @lru_cache(maxsize=256)

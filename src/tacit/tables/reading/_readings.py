@@ -125,6 +125,11 @@ class Reading(ABC):
         del noise, confidence
         return ""
 
+    def rows_in_words(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say how many rows a value may lie from its position, where it has one."""
+        del noise, confidence
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class CellReading(Reading):

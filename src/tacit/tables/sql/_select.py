@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from tacit.tables._dataset import TableDataset
     from tacit.tables.questions._aggregate_functions import BoundsGiven
-    from tacit.tables.questions._aggregates import Bounds
+    from tacit.tables.questions._aggregates import RangeOrAuto
     from tacit.tables.questions._keys import Levels
     from tacit.tables.questions._rows import Query, Rows
     from tacit.tables.sql._names import ColumnFinder
@@ -165,10 +165,10 @@ class QuestionFacts:
     """The public facts that come with a question: keys by group, and bounds by column."""
 
     keys: dict[str, Sequence[object] | str]
-    bounds: dict[str, Bounds]
+    bounds: dict[str, RangeOrAuto]
 
 
-def read_question_bounds(bounds: Mapping[str, BoundsGiven] | None) -> dict[str, Bounds]:
+def read_question_bounds(bounds: Mapping[str, BoundsGiven] | None) -> dict[str, RangeOrAuto]:
     """Read the bounds that come with a question."""
     if bounds is None:
         return {}

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tacit.algebra import Relation
-    from tacit.tables.questions._aggregates import Aggregate, Bounds
+    from tacit.tables.questions._aggregates import Aggregate, RangeOrAuto
     from tacit.tables.sql._names import ColumnFinder
 
 
@@ -195,7 +195,7 @@ class SelectList:
         name = _default_name("count_units", CountUnits(), {*self.keys})
         self.aggregates[name] = CountUnits()
 
-    def clip(self, bounds: Mapping[str, Bounds], columns: tuple[str, ...]) -> None:
+    def clip(self, bounds: Mapping[str, RangeOrAuto], columns: tuple[str, ...]) -> None:
         """Give aggregates of columns the bounds that come with the question, or refuse bounds of others."""
         used: set[str] = set()
         for name, aggregate in self.aggregates.items():

@@ -17,32 +17,39 @@ import textwrap
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from tacit.cli import _query as question
 from tacit.cli._context import note_dataset
 from tacit.cli._declaration import (
+    ConfigDraft,
     Declaration,
     DeclaredFacts,
     check_exists,
-    heading_of,
     open_reading,
-    with_fact,
 )
 from tacit.cli._ledger import check_charge, check_first_charge, find_account
 from tacit.cli._options import (
     Total,
     budget_parts,
+    number_text,
     read_bounds_option,
     read_keys_option,
     read_limit_option,
-    toml_key,
-    toml_value,
     with_options,
 )
-from tacit.cli._output import JsonOption, OutputFiles, printable, say, typed, write_file
+from tacit.cli._output import (
+    JsonOption,
+    OutputFiles,
+    plan_facts,
+    printable,
+    say,
+    show_json,
+    typed,
+    write_file,
+)
 from tacit.cli._plan import kept_budget, show_price
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Say
@@ -52,7 +59,7 @@ if TYPE_CHECKING:
 
     from tacit.core import AnswerTable, Plan
     from tacit.engines import Source
-    from tacit.tables import Config, TableDataset
+    from tacit.tables import TableDataset
 
 T = TypeVar("T")
 #: What a question takes of the budget's delta to find its groups; the budget of a new file has ten times it.
@@ -179,90 +186,6 @@ def _tell(text: str, *, bold: bool = False, hanging: int = 0) -> None:
     typer.echo(typer.style(lines, bold=True) if bold else lines, err=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A config as it would be written, and the dataset in it that is asked.
-
-    Parameters
-    ----------
-    file, text
-        Where the config is, and its text with what this question adds.
-    name, columns, types
-        The dataset; its columns, and their types where the file declares them.
-    is_new
-        Whether the config did not declare the dataset before.
-    has_key
-        Whether the catalogue of a database says that each unit has one row.
-    """
-
-    file: Path
-    text: str
-    name: str
-    columns: tuple[str, ...]
-    types: Mapping[str, str]
-    is_new: bool = False
-    has_key: bool = False
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What is declared of the dataset."""
-        facts: dict[str, Any] = tomllib.loads(self.text)["datasets"][self.name]
-        return facts
-
-    @property
-    def config(self) -> Config:
-        """The config, as other commands read it."""
-        from tacit.tables import read_config
-
-        return read_config(self.text, self.file.parent, name=self.file.name)
-
-    @property
-    def ledger(self) -> str:
-        """Where the budget is kept."""
-        place = str(tomllib.loads(self.text).get("ledger", ""))
-        return place if "://" in place or not place else str(self.file.parent / place)
-
-    @property
-    def noun(self) -> str:
-        """What one unit is called."""
-        from tacit.core import Unit
-
-        unit = self.facts["unit"]
-        return Unit(unit).noun if isinstance(unit, str) and unit else "row"
-
-    def declaring(self, section: str, key: str, value: object) -> Draft:
-        """Return the draft with one more fact; what is declared otherwise is refused."""
-
-        def declared(facts: dict[str, Any]) -> object:
-            return facts.get(section, {}).get(key) if section else facts.get(key)
-
-        now, written = declared(self.facts), list(value) if isinstance(value, tuple) else value
-        fact = f"{section} of {key!r}" if section else f"{key} of {self.name!r}"
-        if now == written:
-            return self
-        if now is not None:
-            raise TacitError(
-                "bad-parameter",
-                f"{self.file} declares other {fact}",
-                why="answers that were paid for belong to that declaration",
-                fix=Say(f"leave the option out, or change {self.file}"),
-            )
-        changed = replace(self, text=with_fact(self.text, self.name, section, key, value))
-        try:
-            is_declared = declared(changed.facts) == written
-        except tomllib.TOMLDecodeError:  # written by hand in another way
-            is_declared = False
-        if not is_declared:
-            place = f"{self.file}, under {heading_of(self.name, section)}"
-            raise TacitError(
-                "cannot-write",
-                f"the {fact} could not be added to {self.file}",
-                why="the file is written in another way than Tacit writes it; nothing was charged",
-                fix=Say(f"{place}: {toml_key(key)} = {toml_value(value)}"),
-            )
-        return changed
-
-
 _SourceArgument = Annotated[
     Path | None,
     typer.Argument(metavar="SOURCE", help="A .csv, .tsv, .parquet or .duckdb file; by default tacit.toml's."),
@@ -276,6 +199,7 @@ _BudgetDeltaOption = Annotated[
 _SizeOption = Annotated[
     int | None, typer.Option("--size", help="A public guess of the rows in each group; for planning only.")
 ]
+_PlanFlag = Annotated[bool, typer.Option("--plan", help="Show the cost and the error; charge nothing.")]
 _YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Charge without asking again.")]
 
 
@@ -284,7 +208,7 @@ def ask_tables(
     sentence: Sentence, facts: DeclaredFacts, total: Total, files: OutputFiles, payer: question.Payer,
     place: question.Declarations, *, source: _SourceArgument = None, budget: _BudgetOption = None,
     budget_delta: _BudgetDeltaOption = 0, size: _SizeOption = None, yes: _YesFlag = False,
-    as_json: JsonOption = False,
+    plan: _PlanFlag = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Ask a table in one sentence; what is missing is asked. Shows the price, then charges and answers.
 
@@ -299,19 +223,29 @@ def ask_tables(
     draft = _with_limit(draft, prompts)
     total = _with_cost(draft, total, prompts)
     draft = _with_budget(draft, total, budget, budget_delta or 10 * total.delta, prompts)
-    if not (yes or prompts.is_terminal):
+    if not (yes or plan or prompts.is_terminal):
         prompts.missing.append("--yes")
     prompts.check()
     automatic = [f"{c}=auto" for _, c in sentence.numbers if c not in draft.facts.get("bounds", {})]
     price = question.Price(**total.goal, size=size, bounds=list(dict.fromkeys(automatic)) or None)
     sql = sentence.sql(draft.config.tables(draft.name)[0])
     note_dataset(draft.file, draft.config, draft.name, sql)
-    _charge(draft, lambda data: price.plan(data, sql, None), prompts, files, payer, yes=yes, as_json=as_json)
+
+    def planned(data: TableDataset) -> Plan[AnswerTable]:
+        return price.plan(data, sql, None)
+
+    _show(draft, planned, as_json=as_json, plan_alone=plan)
+    if plan:
+        return
+    if not yes and not prompts.confirms(f"Charge {_price(total)} and answer?"):
+        _tell("nothing was charged, and nothing was written")
+        raise typer.Exit(1)
+    _answer(draft, planned, files, payer, as_json=as_json)
 
 
 def _declared(
     source: Path | None, facts: DeclaredFacts, place: question.Declarations, prompts: Prompts
-) -> Draft:
+) -> ConfigDraft:
     """Find the dataset in the config, or declare the file as a new one."""
     file = place.config
     before = ""
@@ -335,7 +269,7 @@ def _declared(
     if draft.unit or facts.rows:
         draft.check(file.parent)
     has_key = any(set(key) <= {draft.unit} for key in opened.unique(draft.name))
-    return Draft(
+    return ConfigDraft(
         file, draft.text(before), draft.name, draft.columns, draft.types, is_new=True, has_key=has_key
     )
 
@@ -357,7 +291,7 @@ def _known_as(source: Path | None, place: question.Declarations) -> str | None:
     return names[0] if names else None
 
 
-def _of_config(file: Path, name: str, facts: DeclaredFacts) -> Draft:
+def _of_config(file: Path, name: str, facts: DeclaredFacts) -> ConfigDraft:
     """Open a dataset that is declared, and add what was declared with this question."""
     from tacit.ledger import Ledger
     from tacit.tables import open_config
@@ -368,7 +302,7 @@ def _of_config(file: Path, name: str, facts: DeclaredFacts) -> Draft:
         dataset = question.alone(config, name).dataset(name, ledger=ledger)
         table = dataset.tables[dataset.main]
         types = {column: fact.kind for column, fact in table.facts.items() if fact.kind}
-        draft = Draft(file, file.read_text(encoding="utf-8"), name, table.columns or (), types)
+        draft = ConfigDraft(file, file.read_text(encoding="utf-8"), name, table.columns or (), types)
     known = draft.columns
     if facts.unit is not None or facts.rows:
         draft = draft.declaring("", "unit", facts.unit or "")
@@ -409,7 +343,8 @@ def _as_written(
         if not prompts.choose("", f"{source.name} is not a UTF-8 file.", why, codes):
             raise
         return _as_written(source, file, replace(facts, encoding="windows-1252"), prompts)
-    if not prompts.is_terminal or not open_reading(opened):
+    is_open = open_reading(opened) and facts.decimal == "." and not facts.dates
+    if not prompts.is_terminal or not is_open:
         return draft, opened
     why = (
         f"The columns of {source.name} are not separated by commas, so its numbers may be written with them."
@@ -420,11 +355,10 @@ def _as_written(
         ("31.12.2023", "day.month.year"),
         ("12/31/2023", "month/day/year"),
     ]
-    if facts.decimal == ".":
-        facts = replace(facts, decimal=prompts.choose("", "How are numbers written?", why, signs) or ".")
-    if not facts.dates:
-        title, why = "How are dates written?", "A date that is written in another way counts as missing."
-        facts = replace(facts, dates=prompts.choose("", title, why, orders) or "")
+    decimal = prompts.choose("", "How are numbers written?", why, signs) or "."
+    why = "A date that is written in another way counts as missing."
+    dates = prompts.choose("", "How are dates written?", why, orders) or ""
+    facts = replace(facts, decimal=decimal, dates=dates)
     return facts.draft(source, file, budget={}, written_by="tacit ask")
 
 
@@ -453,7 +387,7 @@ def _labelled(column: str, types: Mapping[str, str]) -> str:
     return f"{printable(column)} ({types[column]})" if column in types else printable(column)
 
 
-def _completed(sentence: Sentence, draft: Draft, prompts: Prompts) -> Sentence:
+def _completed(sentence: Sentence, draft: ConfigDraft, prompts: Prompts) -> Sentence:
     """Return the sentence with an aggregate and with columns that exist."""
     for column in sentence.columns:
         if column not in draft.columns:
@@ -487,7 +421,9 @@ def _completed(sentence: Sentence, draft: Draft, prompts: Prompts) -> Sentence:
     return sentence
 
 
-def _with_groups(draft: Draft, sentence: Sentence, total: Total, prompts: Prompts) -> tuple[Draft, Total]:
+def _with_groups(
+    draft: ConfigDraft, sentence: Sentence, total: Total, prompts: Prompts
+) -> tuple[ConfigDraft, Total]:
     """Settle which groups there are: declared, listed now, or found privately with a delta."""
     by, facts = sentence.by, draft.facts
     if by is None or by in facts.get("keys", {}) or total.delta or total.rho is not None:
@@ -514,26 +450,26 @@ def _with_groups(draft: Draft, sentence: Sentence, total: Total, prompts: Prompt
     return (draft.declaring("keys", by, keys) if keys else draft), total
 
 
-def _keys(by: str, text: str, draft: Draft) -> list[object]:
+def _keys(by: str, text: str, draft: ConfigDraft) -> list[object]:
     words = [word for part in text.split(",") if (word := part.strip())]
     if not words:
         raise bad_parameter("the values", "a list such as A,B", text)
     return read_keys_option(f"{by}={','.join(words)}", [by], draft.types)[1]
 
 
-def _with_ranges(draft: Draft, sentence: Sentence, prompts: Prompts) -> Draft:
+def _with_ranges(draft: ConfigDraft, sentence: Sentence, prompts: Prompts) -> ConfigDraft:
     """Settle the range of each column: declared, found privately by the plan, or typed where it cannot be."""
     grouped = sentence.by is not None and sentence.by not in draft.facts.get("keys", {})
     grouped = grouped and f"--keys {sentence.by}=A,B" not in prompts.missing
-    for word, column in sentence.numbers:
-        if column in draft.facts.get("bounds", {}) or not (grouped or word == "median"):
+    for _, column in sentence.numbers:
+        if column in draft.facts.get("bounds", {}) or not grouped:
             continue
         bounds = prompts.read(
             f"--bounds {column}=LOW:HIGH",
             f"Between which values does {printable(column)} lie?",
             "Give a range that everybody would expect, from what you know of the subject, not from the file. "
-            "A value outside of it counts as the nearer end. (Tacit can find a range privately for means and "
-            "sums of all rows or of groups that are listed.)",
+            "A value outside of it counts as the nearer end. (Tacit can find a range itself only if the "
+            "groups are listed.)",
             "Lowest and highest, such as 0 30",
             _range,
         )  # fmt: skip
@@ -549,7 +485,7 @@ def _range(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _with_limit(draft: Draft, prompts: Prompts) -> Draft:
+def _with_limit(draft: ConfigDraft, prompts: Prompts) -> ConfigDraft:
     """Ask how many rows one person can have, where nothing says it: it decides the noise."""
     if not prompts.is_terminal or not draft.is_new or draft.has_key or not draft.facts["unit"]:
         return draft
@@ -572,7 +508,7 @@ def _with_limit(draft: Draft, prompts: Prompts) -> Draft:
     return draft.declaring("limits", "rows", rows) if rows and rows > 0 else draft
 
 
-def _with_cost(draft: Draft, total: Total, prompts: Prompts) -> Total:
+def _with_cost(draft: ConfigDraft, total: Total, prompts: Prompts) -> Total:
     """Settle what the answer may cost."""
     if total.epsilon is not None or total.rho is not None:
         return total
@@ -585,7 +521,7 @@ def _with_cost(draft: Draft, total: Total, prompts: Prompts) -> Total:
 
 
 def _epsilon(
-    option: str, title: str, why: str, amounts: Sequence[float], draft: Draft, prompts: Prompts
+    option: str, title: str, why: str, amounts: Sequence[float], draft: ConfigDraft, prompts: Prompts
 ) -> float | None:
     """Let a person choose an epsilon by what it means."""
     choices: list[tuple[str, float]] = [(f"epsilon {one:g}: {_meaning(one, draft)}", one) for one in amounts]
@@ -593,7 +529,7 @@ def _epsilon(
     return epsilon if epsilon != 0 else prompts.typed("Epsilon", _positive)
 
 
-def _meaning(epsilon: float, draft: Draft) -> str:
+def _meaning(epsilon: float, draft: ConfigDraft) -> str:
     sure = 100 / (1 + math.exp(-epsilon))
     if sure > 99:
         return f"nearly any fact about one {draft.noun} can be guessed, at worst"
@@ -608,7 +544,9 @@ def _positive(text: str) -> float:
     return number
 
 
-def _with_budget(draft: Draft, total: Total, amount: float | None, delta: float, prompts: Prompts) -> Draft:
+def _with_budget(
+    draft: ConfigDraft, total: Total, amount: float | None, delta: float, prompts: Prompts
+) -> ConfigDraft:
     """Settle the whole budget of a dataset that has none: that of its account, the given one, or a choice."""
     if draft.facts.get("budget"):
         return draft
@@ -634,11 +572,19 @@ def _with_budget(draft: Draft, total: Total, amount: float | None, delta: float,
     return draft.declaring("", "budget", parts)
 
 
-def _charge(
-    draft: Draft, planned: Callable[[TableDataset], Plan[AnswerTable]], prompts: Prompts,
-    files: OutputFiles, payer: question.Payer, *, yes: bool, as_json: bool,
-) -> None:  # fmt: skip
-    """Show the price, ask, write the config, charge and answer; refused or declined, nothing is written."""
+def _price(total: Total) -> str:
+    parts = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}
+    return ", ".join(f"{part} {number_text(amount)}" for part, amount in parts.items() if amount)
+
+
+def _show(
+    draft: ConfigDraft,
+    planned: Callable[[TableDataset], Plan[AnswerTable]],
+    *,
+    as_json: bool,
+    plan_alone: bool,
+) -> None:
+    """Show the price and the expected error; refuse what cannot be paid. Writes and charges nothing."""
     from tacit.ledger import Ledger
 
     config, name = draft.config, draft.name
@@ -646,24 +592,31 @@ def _charge(
     with Ledger.memory() as trial:
         plan = planned(question.alone(config, name).dataset(name, ledger=trial))
         account = trial.account(name)
-        where = question.declared_ledger(config)
-        check_first_charge(name, where, plan, trial, parent=config.datasets[name].get("parent"))
-        kept = kept_budget(config, name, account.budget, plan)
-        if kept.fits == 0 and not kept.stored:
-            check_charge(kept.account or account, plan)
+        if not plan_alone:
+            where = question.declared_ledger(config)
+            check_first_charge(name, where, plan, trial, parent=config.datasets[name].get("parent"))
+            kept = kept_budget(config, name, account.budget, plan)
+            if kept.account is not None and kept.fits == 0 and not kept.stored:
+                check_charge(kept.account, plan)
         if not as_json:
             show_price(plan, config, account)
-    price = ", ".join(f"{part} {float(amount):g}" for part, amount in plan.promised.items())
-    if not yes and not prompts.confirms(f"Charge {price} and answer?"):
-        typer.echo("nothing was charged, and nothing was written", err=True)
-        raise typer.Exit(1)
+        elif plan_alone:
+            show_json(plan_facts(plan))
+
+
+def _answer(
+    draft: ConfigDraft, planned: Callable[[TableDataset], Plan[AnswerTable]], files: OutputFiles,
+    payer: question.Payer, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Write what was declared, charge and answer."""
     is_changed = not draft.file.exists() or draft.file.read_text(encoding="utf-8") != draft.text
     if is_changed:
-        write_file(
-            draft.file, lambda file: file.write_text(draft.text, encoding="utf-8"), "the config", "--config"
-        )
-    question.answer(config, name, payer, planned, files, as_json=as_json)
-    if not as_json:
-        say(*([f"written: {draft.file}, with what you declared"] if is_changed else []))
-        option = "" if draft.file == Path("tacit.toml") else f" --config {typed(str(draft.file))}"
-        typer.echo(f"next: tacit ask --mean COLUMN{option}    (it needs less now)")
+        text = draft.text
+        write_file(draft.file, lambda file: file.write_text(text, encoding="utf-8"), "the config", "--config")
+    question.answer(draft.config, draft.name, payer, planned, files, as_json=as_json)
+    if as_json:
+        return
+    if is_changed:
+        say(f"written: {draft.file}, with what you declared")
+    option = "" if draft.file == Path("tacit.toml") else f" --config {typed(str(draft.file))}"
+    typer.echo(f"next: tacit ask --mean COLUMN{option}    (it needs less now)")

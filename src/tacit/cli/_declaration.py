@@ -8,10 +8,11 @@ from __future__ import annotations
 import glob
 import os
 import re
+import tomllib
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
 import typer
 
@@ -29,11 +30,13 @@ from tacit.cli._options import (
 )
 from tacit.cli._output import typed
 from tacit.errors import TacitError
+from tacit.fixes import Say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.engines import CsvSource, Source
+    from tacit.tables import Config
 
 
 EXAMPLE = "tacit init visits.csv --unit patient_id"
@@ -142,7 +145,7 @@ class Declaration:
             f"# How many {whose} count. A smaller limit means less noise,",
             "# but more rows are dropped. By default, 10 rows count.",
             self._heading("limits"),
-            *(f"{toml_key(name)} = {limit}" for name, limit in self.limits.items()),
+            *(f"{toml_key(name)} = {toml_value(limit)}" for name, limit in self.limits.items()),
             *([] if self.limits else ["# rows = 10"]),
         ]
 
@@ -265,6 +268,90 @@ def with_fact(text: str, name: str, section: str, key: str, value: object) -> st
     hinted = next((i for i in range(start, end) if hint.match(lines[i])), None)
     lines[start if hinted is None else hinted : start if hinted is None else hinted + 1] = [line]
     return "\n".join([*lines, ""]) if text.endswith("\n") else "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDraft:
+    """A config as it would be written, and the dataset in it that is asked.
+
+    Parameters
+    ----------
+    file, text
+        Where the config is, and its text with what this question adds.
+    name, columns, types
+        The dataset; its columns, and their types where the file declares them.
+    is_new
+        Whether the config did not declare the dataset before.
+    has_key
+        Whether the catalogue of a database says that each unit has one row.
+    """
+
+    file: Path
+    text: str
+    name: str
+    columns: tuple[str, ...]
+    types: Mapping[str, str]
+    is_new: bool = False
+    has_key: bool = False
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is declared of the dataset."""
+        facts: dict[str, Any] = tomllib.loads(self.text)["datasets"][self.name]
+        return facts
+
+    @property
+    def config(self) -> Config:
+        """The config, as other commands read it."""
+        from tacit.tables import read_config
+
+        return read_config(self.text, self.file.parent, name=self.file.name)
+
+    @property
+    def ledger(self) -> str:
+        """Where the budget is kept."""
+        place = str(tomllib.loads(self.text).get("ledger", ""))
+        return place if "://" in place or not place else str(self.file.parent / place)
+
+    @property
+    def noun(self) -> str:
+        """What one unit is called."""
+        from tacit.core import Unit
+
+        unit = self.facts["unit"]
+        return Unit(unit).noun if isinstance(unit, str) and unit else "row"
+
+    def declaring(self, section: str, key: str, value: object) -> ConfigDraft:
+        """Return the draft with one more fact; what is declared otherwise is refused."""
+
+        def declared(facts: dict[str, Any]) -> object:
+            return facts.get(section, {}).get(key) if section else facts.get(key)
+
+        now, written = declared(self.facts), list(value) if isinstance(value, tuple) else value
+        fact = f"{section} of {key!r}" if section else f"{key} of {self.name!r}"
+        if now == written:
+            return self
+        if now is not None:
+            raise TacitError(
+                "bad-parameter",
+                f"{self.file} declares other {fact}",
+                why="answers that were paid for belong to that declaration",
+                fix=Say(f"leave the option out, or change {self.file}"),
+            )
+        changed = replace(self, text=with_fact(self.text, self.name, section, key, value))
+        try:
+            is_declared = declared(changed.facts) == written
+        except tomllib.TOMLDecodeError:  # written by hand in another way
+            is_declared = False
+        if not is_declared:
+            place = f"{self.file}, under {heading_of(self.name, section)}"
+            raise TacitError(
+                "cannot-write",
+                f"the {fact} could not be added to {self.file}",
+                why="the file is written in another way than Tacit writes it; nothing was charged",
+                fix=Say(f"{place}: {toml_key(key)} = {toml_value(value)}"),
+            )
+        return changed
 
 
 def check_exists(data: Path) -> None:

@@ -51,6 +51,7 @@ from tacit.report import with_article
 from tacit.tables._dataset import TableDataset
 from tacit.tables.questions._aggregates import AUTO
 from tacit.tables.questions._keys import example_keys, listed_order, public_column, read_column_keys
+from tacit.tables.questions._limit_advice import refuse_automatic
 
 if TYPE_CHECKING:
     import os
@@ -236,6 +237,8 @@ def _read_limits(
     declared: Mapping[str, LimitGiven] | Limits | None, sources: Mapping[str, object], unit: Unit
 ) -> Limits:
     """Read the limits; those of a single table name a protected table, and single rows have none."""
+    if isinstance(declared, Mapping):
+        refuse_automatic(declared)
     limits = Limits.read(declared)
     unknown = next((table for table, _ in limits.of_tables if table not in sources), None)
     if unknown is not None:

@@ -54,8 +54,8 @@ def start(
     """Ask a table one first question in one call; print its price, charge, and return dataset and answer.
 
     It is `protect`, a question, its plan and its release, with what a first question leaves open filled in:
-    ranges of means and sums are found privately by the plan. What needs a decision is refused with the line
-    that makes it. Ask the dataset that is returned for everything else.
+    ranges that nobody declared are found privately by the plan. What needs a decision is refused with the
+    line that makes it. Ask the dataset that is returned for everything else.
 
     Guarantee
     ---------
@@ -150,7 +150,7 @@ def _aggregates(
     aggregates: dict[str, Aggregate] = {}
     for word, names in columns.items():
         for column in names:
-            auto = {} if word == "median" or column in bounds else {"bounds": AUTO}
+            auto = {} if column in bounds else {"bounds": AUTO}
             aggregates[f"{word}_{column}"] = getattr(functions, word)(column, **auto)
     if counted:
         aggregates["n"] = functions.count()

@@ -252,7 +252,7 @@ def _declared(
     if file.exists():
         name = _known_as(source, place)
         if name is not None:
-            return _of_config(file, name, facts)
+            return _of_config(file, name, facts, place.engine)
         before = file.read_text(encoding="utf-8")
     elif source is None:
         source = _chosen_file(prompts)
@@ -291,18 +291,17 @@ def _known_as(source: Path | None, place: question.Declarations) -> str | None:
     return names[0] if names else None
 
 
-def _of_config(file: Path, name: str, facts: DeclaredFacts) -> ConfigDraft:
+def _of_config(file: Path, name: str, facts: DeclaredFacts, engine: str | None) -> ConfigDraft:
     """Open a dataset that is declared, and add what was declared with this question."""
     from tacit.ledger import Ledger
-    from tacit.tables import open_config
 
-    config = open_config(file)
-    note_dataset(file, config, name)
+    draft = ConfigDraft(file, file.read_text(encoding="utf-8"), name, (), {}, engine=engine)
+    note_dataset(file, draft.config, name)
     with Ledger.memory() as ledger:
-        dataset = question.alone(config, name).dataset(name, ledger=ledger)
+        dataset = question.alone(draft.config, name).dataset(name, ledger=ledger)
         table = dataset.tables[dataset.main]
         types = {column: fact.kind for column, fact in table.facts.items() if fact.kind}
-        draft = ConfigDraft(file, file.read_text(encoding="utf-8"), name, table.columns or (), types)
+        draft = replace(draft, columns=table.columns or (), types=types)
     known = draft.columns
     if facts.unit is not None or facts.rows:
         draft = draft.declaring("", "unit", facts.unit or "")

@@ -284,6 +284,8 @@ class ConfigDraft:
         Whether the config did not declare the dataset before.
     has_key
         Whether the catalogue of a database says that each unit has one row.
+    engine
+        The engine that the command names in place of the declared one, if it does.
     """
 
     file: Path
@@ -293,6 +295,7 @@ class ConfigDraft:
     types: Mapping[str, str]
     is_new: bool = False
     has_key: bool = False
+    engine: str | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -305,7 +308,8 @@ class ConfigDraft:
         """The config, as other commands read it."""
         from tacit.tables import read_config
 
-        return read_config(self.text, self.file.parent, name=self.file.name)
+        config = read_config(self.text, self.file.parent, name=self.file.name)
+        return config if self.engine is None else config.on_engine(self.name, self.engine)
 
     @property
     def ledger(self) -> str:

@@ -115,8 +115,8 @@ def refuse_automatic(limits: Mapping[str, object]) -> None:
             raise TacitError(
                 "not-allowed",
                 f"a plan cannot find the limit {name!r} by itself",
-                why="the noise of every column follows from the limit, so it must be known before the plan; a "
-                "separate question can suggest it, and counts each unit once",
+                why="the noise of every column follows from the limit, so it must be known before the plan; "
+                "a separate question can suggest it, and counts each unit once",
                 fix=Do("suggest-limits"),
             )
 

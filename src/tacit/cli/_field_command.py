@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 #: How the names of declared arguments and facts begin among the parameters of a command.
 _ASKED, _FACT = "ask_", "fact_"
+#: The kind whose questions are sentences: ``tacit ask visits.csv --mean stay`` is ``tacit ask table ...``.
+_TABLE = "table"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,14 +313,30 @@ class _Kinds(TyperGroup):
         from tacit.core import dataset_kinds
 
         del ctx
-        return [name for name in dataset_kinds() if _kind(name) is not None]
+        return [_TABLE, *(name for name in dataset_kinds() if _kind(name) is not None)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read a sentence about a table where neither a kind nor the help is named."""
+        is_help = bool(args) and args[0] in ctx.help_option_names
+        is_sentence = bool(args) and (
+            args[0].startswith("-") or Path(args[0]).suffix or Path(args[0]).exists()
+        )
+        if is_sentence and not is_help and args[0] not in self.list_commands(ctx):
+            args = [_TABLE, *args]
+        return super().parse_args(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         """Return the command of a kind; None if it cannot be asked here."""
         del ctx
+        app_of_kind = typer.Typer(add_completion=False)
+        if cmd_name == _TABLE:
+            from tacit.cli._ask import ask_tables
+
+            app_of_kind.command(_TABLE)(ask_tables)
+            sentence: TyperCommand = typer.main.get_command(app_of_kind)  # type: ignore[assignment]
+            return sentence
         if (kind := _kind(cmd_name)) is None:
             return None
-        app_of_kind = typer.Typer(add_completion=False)
         summary = f"Ask {kind.label}; the same question again is free."
         app_of_kind.command(cmd_name, cls=asks(cmd_name, declared=True), help=summary)(with_options(_ask))
         command: TyperCommand = typer.main.get_command(app_of_kind)  # type: ignore[assignment]
@@ -337,7 +355,8 @@ app.add_typer(
     typer.Typer(
         name="ask",
         cls=_Kinds,
-        help="Ask any kind of data that a package declares; --help after the kind shows its options.",
+        help="Ask a table in one sentence (tacit ask visits.csv --mean stay --by ward), or any other kind of "
+        "data that a package declares; --help after the kind shows its options.",
         no_args_is_help=True,
     )
 )

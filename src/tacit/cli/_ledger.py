@@ -150,14 +150,14 @@ def check_first_charge(
     try:
         above = find_account(str(parent), where) if parent else None
         while above is not None:
-            _check_charge(above, plan)
+            check_charge(above, plan)
             above = None if above.parent is None else find_account(above.parent, where)
         trial.charge(name, plan.cost, plan=plan.hash)
     except TacitError as refusal:
         raise in_promised_words(refusal, plan.promised) from None
 
 
-def _check_charge(account: Account, plan: Plan[Any]) -> None:
+def check_charge(account: Account, plan: Plan[Any]) -> None:
     """Refuse a plan that does not fit into what is left of an account, in the words of its ledger."""
     try:
         account.filter.after(account.filter.spend_of(plan.cost))

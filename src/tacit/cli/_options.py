@@ -339,9 +339,11 @@ def read_question_keys(text: str, types: Mapping[str, str]) -> tuple[str, list[o
     return read_keys_option(text, [name], types)
 
 
-def read_limit_option(text: str) -> tuple[str, int]:
-    """Read ``rows=8``. The library checks which limits exist."""
+def read_limit_option(text: str) -> tuple[str, Any]:
+    """Read ``rows=8``. The library checks which limits exist, and refuses ``rows=auto`` with its reason."""
     name, _, value = text.partition("=")
+    if value == "auto":
+        return name, value
     try:
         return name, int(value)
     except ValueError:

@@ -175,26 +175,44 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Show a question's cost, its likely error, and what is left in the ledger. Charges nothing."""
-    from tacit.core import plan_text
     from tacit.ledger import Ledger
 
     declared, name = place.read(sql)
     with Ledger.memory() as ledger:
         dataset = question.alone(declared, name).dataset(name, ledger=ledger)
         planned = price.plan(dataset, sql, question.public_keys(declared, name, price.keys))
-        account, fits = ledger.account(name), question.more_like_it(ledger, name, planned.cost)
+        account = ledger.account(name)
+        if not as_json:
+            show_price(planned, declared, account)
+            return
+        fits = question.more_like_it(ledger, name, planned.cost)
     kept_in_ledger = kept_budget(declared, name, account.budget, planned)
-    if as_json:
-        show_json({**_facts(planned), "fits": fits, **kept_in_ledger.to_json()})
-        return
+    show_json({**_facts(planned), "fits": fits, **kept_in_ledger.to_json()})
+
+
+def show_price(planned: Plan[AnswerTable], declared: Config, account: Account) -> None:
+    """Show a plan, and how often what is left can pay for it.
+
+    Parameters
+    ----------
+    planned, declared
+        The plan and the config that declares its dataset.
+    account
+        The account that the dataset gets from that config, in a ledger in memory.
+    """
+    from tacit.core import plan_text
+
     say(plan_text(planned, left=False))
+    kept_in_ledger = kept_budget(declared, account.name, account.budget, planned)
     if kept_in_ledger.lines():
         say(*kept_in_ledger.lines())
-    elif fits:
-        say(f"a budget of {budget_text(account.budget)} can pay for this plan {times(fits)}")
-    else:
-        total, help_ = budget_text(account.budget), what_helps(account, planned)
+        return
+    total, help_ = budget_text(account.budget), what_helps(account, planned)
+    if help_:
         say(f"this is more than the whole budget ({total}), so the budget cannot pay for it: {help_}")
+    else:
+        fits = account.filter.how_many(planned.cost)
+        say(f"a budget of {total} can pay for this plan {times(fits)}")
 
 
 def _facts(plan: Plan[AnswerTable]) -> dict[str, object]:

@@ -336,6 +336,7 @@ WORDS_OF_SERVICE_ACTIONS: Final[dict[str, Callable[[Mapping[str, object]], str]]
     "find-bounds-first": lambda a: (
         f"ask for AVG({a['expression']}) first, with the bounds auto, and clip to the bounds that it finds"
     ),
+    "suggest-limits": _says("ask how many rows units have (suggest limits) first, and choose a number"),
     "give-key-file": _says(OPERATOR),
     "give-witness-file": _says(OPERATOR),
     "grow-budget": _says("ask the curator for a larger budget; a second person has to agree"),

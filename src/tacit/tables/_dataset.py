@@ -9,6 +9,7 @@ from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Release, Table, plannable
 from tacit.errors import TacitError
 from tacit.fixes import Choose
+from tacit.tables.questions._limit_advice import refuse_automatic
 from tacit.tables.questions._pandas_hints import PandasHints, column_as_table
 from tacit.tables.questions._question_kinds import MEASURE_CUT, SUGGEST_LIMITS
 from tacit.tables.questions._rows import Rows
@@ -185,6 +186,7 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
 
         Of several tables, one with a smaller declared limit on rows keeps it.
         """
+        refuse_automatic(limits)
         protected = [name for name, table in self.tables.items() if table.key is None]
         if self.unit.is_row:
             return self[protected[0]].limit(**limits)._dataset  # checks the names; single rows have no limits
@@ -345,7 +347,8 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
 
 
 def _size(table: Table) -> str:
-    """Say what is public about a table: how many columns it has, and whether its rows are public."""
+    """Say what is public about a table: its number of columns, its key, and whether its rows are public."""
     if table.columns is None:
         return "its source is not available here"
-    return f"{len(table.columns)} columns" + (", public" if table.key is not None else "")
+    key = f", {' and '.join(table.unique)} unique" if table.unique else ""
+    return f"{len(table.columns)} columns{key}" + (", public" if table.key is not None else "")

@@ -51,6 +51,7 @@ from tacit.report import with_article
 from tacit.tables._dataset import TableDataset
 from tacit.tables.questions._aggregates import AUTO
 from tacit.tables.questions._keys import example_keys, listed_order, public_column, read_column_keys
+from tacit.tables.questions._limit_advice import refuse_automatic
 
 if TYPE_CHECKING:
     import os
@@ -119,7 +120,8 @@ def protect(
     never_null
         Columns declared to have a value in every row.
     limits
-        How much one unit may contribute: ``rows`` (default 10), ``groups``, ``per_group``, ``joined``; and
+        How much one unit may contribute: ``rows`` (default 10; in a table of a database in which the unit's
+        column is a PRIMARY KEY or UNIQUE, 1), ``groups``, ``per_group``, ``joined``; and
         ``pairs`` (default 10,000), the most pairs of its rows that a join may form. For one table alone:
         ``{"rows": 5, "visits": {"rows": 20}}``. `TableDataset.suggest_limits` helps to choose them.
     public
@@ -195,6 +197,7 @@ def protect(
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
     limited = _read_limits(limits, sources, identity.unit)
+    tables, limited = _with_keys(tables, limited, identity.unit, data_engine)
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
     books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
@@ -234,6 +237,8 @@ def _read_limits(
     declared: Mapping[str, LimitGiven] | Limits | None, sources: Mapping[str, object], unit: Unit
 ) -> Limits:
     """Read the limits; those of a single table name a protected table, and single rows have none."""
+    if isinstance(declared, Mapping):
+        refuse_automatic(declared)
     limits = Limits.read(declared)
     unknown = next((table for table, _ in limits.of_tables if table not in sources), None)
     if unknown is not None:
@@ -243,6 +248,25 @@ def _read_limits(
             fix=Choose(tuple(sources), given=unknown),
         )
     return Limits(rows=None) if unit.kind == "row" else limits
+
+
+def _with_keys(
+    tables: dict[str, Table], limits: Limits, unit: Unit, engine: Engine
+) -> tuple[dict[str, Table], Limits]:
+    """Note the tables in which a key of the catalogue leaves each unit one row, where nobody chose a limit.
+
+    The limit of one row is enforced like every other one, whatever becomes of the key. Whether the key is
+    still there is checked before every charge.
+    """
+    if unit.is_row:
+        return tables, limits
+    keyed = {}
+    for name, table in tables.items():
+        if table.key is None and table.columns is not None and limits.is_default_of(name):
+            key = next((key for key in engine.unique(name) if key and set(key) <= set(unit.columns)), None)
+            if key is not None:
+                keyed[name] = replace(table, unique=key)
+    return {**tables, **keyed}, replace(limits, keyed=tuple(keyed))
 
 
 def _sources(

@@ -87,6 +87,7 @@ def _table(table: Table, engine: Engine, types: dict[str, str | None]) -> JSON:
         "facts": {column: _fact(fact) for column, fact in sorted(table.facts.items())},
         "types": types,
         **({"reading": dict(table.reading)} if table.reading else {}),
+        **({"unique": list(table.unique)} if table.unique else {}),
         **({} if table.key is None else {"values": _values(table, engine)}),
     }
 
@@ -208,6 +209,7 @@ def _dataset(document: Mapping[str, Any], ledger: Charger) -> TableDataset:
     for table in tables.values():
         owners = identity.unit.columns if table.key is None else (table.key,)
         _insist(table.columns is None or set(owners) <= set(table.columns))
+        _insist(not table.unique or (table.key is None and set(table.unique) <= set(owners)))
     engine = DeclaredTables(
         {
             one_table["name"]: _declared(tables[one_table["name"]], one_table)
@@ -238,7 +240,8 @@ def _read_limits(document: Mapping[str, Any], tables: Mapping[str, Table]) -> Li
         _insist(number is None or (type(number) is int and 0 < number <= _MAX_LIMIT))
     _insist(document["pairs"] is not None and type(document["default"]) is bool)
     _insist(all(tables[name].key is None for name, _ in of_tables))
-    return Limits(rows, groups, per_group, joined, document["pairs"], document["default"], of_tables)
+    keyed = tuple(name for name, table in tables.items() if table.unique)
+    return Limits(rows, groups, per_group, joined, document["pairs"], document["default"], of_tables, keyed)
 
 
 def _read_table(name: str, document: Mapping[str, Any]) -> Table:
@@ -250,7 +253,8 @@ def _read_table(name: str, document: Mapping[str, Any]) -> Table:
     key = document["key"]
     names = None if columns is None else tuple(columns)
     reading = _reading(document.get("reading", {}))
-    return Table(name, facts, names, key if key is None else _name(key), reading)
+    unique = tuple(_column(column) for column in document.get("unique", ()))
+    return Table(name, facts, names, key if key is None else _name(key), reading, unique)
 
 
 def _reading(pairs: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Node, Statistic, TableQuestion, ValueGrid
     from tacit.engines._interface import EngineTransaction, SmallTables, StatementRows
-    from tacit.engines._values import ColumnTypes, TypeFamily
+    from tacit.engines._values import ColumnTypes, TypeFamily, UniqueColumns
     from tacit.engines.sources._sources import Source
     from tacit.engines.sql._statements import Statement
 
@@ -211,6 +211,10 @@ class DuckDB:
         """
         typed = self._stored.get(table, ())
         return {name: type_family for name, kind in typed if (type_family := family(kind)) is not None}
+
+    def unique(self, table: str) -> UniqueColumns:
+        """Return the columns of a table that its catalogue keeps unique. Reads no row."""
+        return self._tables[table].source.unique(table)
 
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""

@@ -152,7 +152,7 @@ def check_first_charge(
         while above is not None:
             check_charge(above, plan)
             above = None if above.parent is None else find_account(above.parent, where)
-        trial.charge(name, plan.cost, plan=plan.hash)
+        trial.charge(name, plan.cost, plan=plan.hash, promise=plan.promise)
     except TacitError as refusal:
         raise in_promised_words(refusal, plan.promised) from None
 
@@ -160,7 +160,7 @@ def check_first_charge(
 def check_charge(account: Account, plan: Plan[Any]) -> None:
     """Refuse a plan that does not fit into what is left of an account, in the words of its ledger."""
     try:
-        account.filter.after(account.filter.spend_of(plan.cost))
+        account.filter.after(account.filter.spend_of(plan.cost, plan.promise))
     except TacitError as refusal:
         where = f"account {account.name!r}"
         raise refusal.but(what=f"{where}: {refusal.what}", where=where) from None

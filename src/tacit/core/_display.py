@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from tacit.accounting import Cost
+    from tacit.accounting import Budget, Cost
     from tacit.core._answer_table import Value
     from tacit.core._plan import Forecast, Plan
 
@@ -217,24 +217,19 @@ def _expected(column: Forecast) -> str:
     return "; ".join(part for part in (error, column.note if not error else "", column.caution) if part)
 
 
-def left_afterwards(filter_: Any, cost: Cost) -> str:
-    """Say what is left of a budget after a charge, and how many more charges like it fit.
+def left_afterwards(filter_: Any, cost: Cost, promise: Budget | None = None) -> str:
+    """Say what is left of a budget after a charge: one more question of a size, or some more like this one.
 
     Examples
     --------
     >>> from tacit.accounting import Budget, Cost, Filter
     >>> left_afterwards(Filter.start(Budget(epsilon=3)), Cost.pure(1))
-    'epsilon 2 of 3; enough for 2 more questions of this kind'
+    'one more question of up to epsilon 2; or 2 more like this one'
     """
-    after = filter_.charged(filter_.spend_of(cost), cost.fits)
+    after = filter_.charged(filter_.spend_of(cost, promise), cost.fits)
     if after is None:
         return f"not enough for this question; now left: {filter_.remaining}"
-    more = after.how_many(cost)
-    if not more:
-        return f"{after.remaining}; not enough for another question of this kind"
-    return (
-        f"{after.remaining}; enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind"
-    )
+    return str(after.left(cost, promise))
 
 
 def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
@@ -247,7 +242,7 @@ def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
         except TacitError:  # a ledger that is closed, or cannot be reached now
             return []
         name = f" in {member.identity.name}" if len(paying) > 1 else ""
-        lines.append((f"left afterwards{name}", left_afterwards(filter_, member.cost)))
+        lines.append((f"left afterwards{name}", left_afterwards(filter_, member.cost, member.promise)))
     return lines
 
 

@@ -454,7 +454,7 @@ def explain(
         forecasts=forecasts,
         confidence=float(subject.confidence) if isinstance(subject, Plan) else 0.95,
         question=explained,
-        fits=None if budget is None else _fits(cost, budget),
+        fits=None if budget is None else _fits(cost, subject, budget),
         about=about(subject),
         counts=() if promise is None else counts_of(promise),
     )
@@ -483,9 +483,10 @@ def _errors(epsilon: float, question: ExplainedQuestion) -> tuple[tuple[float, f
     return tuple((times * epsilon, half_width(question, times * epsilon)) for times in (0.25, 0.5, 1, 2, 4))
 
 
-def _fits(cost: Cost, budget: Budget | Filter) -> int:
+def _fits(cost: Cost, subject: object, budget: Budget | Filter) -> int:
     """Count how many such costs, one after the other, a budget (or the rest of one) can pay."""
-    return (budget if isinstance(budget, Filter) else Filter.start(budget)).how_many(cost)
+    promise = subject.promise if isinstance(subject, Plan) else None
+    return (budget if isinstance(budget, Filter) else Filter.start(budget)).how_many(cost, promise)
 
 
 def page(explanation: Explanation) -> str:

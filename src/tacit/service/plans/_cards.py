@@ -241,12 +241,12 @@ def _own_part(
     is_paid, exists = _stored(ledger, open_dataset, kept_plan, account, cache, head)
     dataset = cache.at(head, ("account", open_dataset.name), lambda: ledger.account(open_dataset.name))
     mine = None if account is None else cache.at(head, ("account", account), lambda: ledger.account(account))
-    yours = None if mine is None else _afterwards(mine, kept_plan.cost, free=is_paid)
+    yours = None if mine is None else _afterwards(mine, kept_plan.plan, free=is_paid)
     free = is_paid or exists is True
     dataset_filter = cache.at(
         head,
         ("after", open_dataset.name, kept_plan.hash, free),
-        lambda: _afterwards(dataset, kept_plan.cost, free=free),
+        lambda: _afterwards(dataset, kept_plan.plan, free=free),
     )
     filters = [dataset_filter] if yours is None else [yours, dataset_filter]
     more, fits = min(one.more for one in filters), mine is not None and all(one.fits for one in filters)
@@ -330,12 +330,13 @@ def _stored(
     return is_paid, exists if shows else None
 
 
-def _afterwards(account: Account, cost: Cost, *, free: bool) -> Afterwards:
-    now = account.filter
-    after = now if free else now.charged(now.spend_of(cost), cost.fits)
+def _afterwards(account: Account, plan: Plan[Any], *, free: bool) -> Afterwards:
+    now, cost, promise = account.filter, plan.cost, plan.promise
+    after = now if free else now.charged(now.spend_of(cost, promise), cost.fits)
     if after is None:
         return Afterwards(None, 0, fits=False)
-    return Afterwards(str(after.remaining), min(after.how_many(cost), _MANY), fits=True)
+    left = after.left(cost, promise)
+    return Afterwards(str(left), min(left.more or 0, _MANY), fits=True)
 
 
 def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> str:
@@ -346,9 +347,9 @@ def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> st
     if not fits:
         return "not enough is left for this question"
     if not more:
-        return "nothing is left for another question of this kind"
+        return "nothing is left for another question like this one"
     number = f"{more:,}" if more < _MANY else "more than a million"
-    return f"about {number} more {'question' if more == 1 else 'questions'} of this kind"
+    return f"{number} more {'question' if more == 1 else 'questions'} like this one"
 
 
 _FAILED_DAYS = (

@@ -55,7 +55,7 @@ def test_posting_shows_the_card_and_a_form_that_asks_with_the_same_fields(ward):
     page = post(ward).text
     assert "The price of this question" in page
     assert "factor of 1.649" in page
-    assert "about 1 more question of this kind" in page
+    assert "1 more question like this one" in page
     [asks] = fields_of(page, "/queries")
     assert asks["sql"] == SQL
     assert (asks["epsilon"], asks["account"], asks["purpose"]) == ("1/2", ward.account, "care")

@@ -38,10 +38,14 @@ def test_a_card_is_the_plan_of_the_library_and_costs_nothing(ward):
     assert found["dataset"] == {"name": "visits", "version": 1, "unit": "patient", "policy": 1}
     assert found["facts"] == [list(pair) for pair in plan.facts]
     assert found["account"]["name"] == ward.account
-    assert found["account"]["yours_after"] == "epsilon 0.5 of 1"
-    assert found["account"]["dataset_after"] == "epsilon 2.5 of 3"
+    assert found["account"]["yours_after"] == (
+        "one more question of up to epsilon 0.5; or 1 more like this one"
+    )
+    assert found["account"]["dataset_after"] == (
+        "one more question of up to epsilon 2.5; or 5 more like this one"
+    )
     assert found["account"]["more"] == 1
-    assert found["account"]["words"] == "about 1 more question of this kind"
+    assert found["account"]["words"] == "1 more question like this one"
     assert found["answer_in_s"] == 2.5
     assert found["stored"] == {"paid": False, "exists": False}
     assert ward.service.ledger.head == head
@@ -86,11 +90,16 @@ def test_the_cache_never_shows_the_account_of_somebody_else(ward):
 
 
 def test_what_is_left_and_what_is_paid_is_asked_each_time(ward):
-    assert card(ward).json()["account"]["yours_after"] == "epsilon 0.5 of 1"
+    assert (
+        card(ward).json()["account"]["yours_after"]
+        == "one more question of up to epsilon 0.5; or 1 more like this one"
+    )
     ward.data.sql(SQL).plan(epsilon=Fraction(1, 2)).release(account=ward.account)
     again = card(ward).json()
     assert again["stored"] == {"paid": True, "exists": True}
-    assert again["account"]["yours_after"] == "epsilon 0.5 of 1"  # asking again is free
+    assert (
+        again["account"]["yours_after"] == "one more question of up to epsilon 0.5; or 1 more like this one"
+    )  # asking again is free
     assert again["answer_in_s"] == 0
     other = card(ward, epsilon="3/4").json()
     assert not other["fits"]
@@ -108,7 +117,9 @@ def test_a_policy_may_hide_that_somebody_else_has_asked(ward):
         change.run("UPDATE datasets SET policy = 2")
     hidden = card(ward).json()
     assert hidden["stored"] == {"paid": False, "exists": None}
-    assert hidden["account"]["dataset_after"] == "epsilon 2 of 3"  # as if it had to be paid for
+    assert (
+        hidden["account"]["dataset_after"] == "one more question of up to epsilon 2; or 4 more like this one"
+    )  # as if it had to be paid for
     before = ward.data.remaining
     ward.data.sql(SQL).plan(epsilon=Fraction(1, 2)).release(account=ward.account)
     assert ward.data.remaining == before  # which shows it after all, as the setting says

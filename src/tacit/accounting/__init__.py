@@ -13,6 +13,7 @@ Modules, in reading order:
 - `_budget`: budgets, and what one charge takes
 - `_filters`: budgets that hold even if queries depend on earlier answers, and what remains of them
 - `_calibration`: the least noise, or the most queries, within a target
+- `_risk`: what an attacker may achieve, and the largest amount within it
 - `textbook`: formulae of the textbooks, for teaching
 
 Examples
@@ -29,22 +30,29 @@ from tacit.accounting._calibration import calibrate, queries_within, rho_within,
 from tacit.accounting._cost import Cost
 from tacit.accounting._filters import Filter, Remaining
 from tacit.accounting._genuine import genuine
+from tacit.accounting._risk import RISKS, TOTALS, Risk, amount_near, cost_of_budget, out_of_reach
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.accounting.numeric import Bracket
 from tacit.calls import refuse_wrong_calls
 
 __all__ = [
     "ADJACENCIES",
+    "RISKS",
+    "TOTALS",
     "Adjacency",
     "Bracket",
     "Budget",
     "Cost",
     "Filter",
     "Remaining",
+    "Risk",
     "Spend",
+    "amount_near",
     "calibrate",
+    "cost_of_budget",
     "genuine",
     "largest_pure",
+    "out_of_reach",
     "pure_rho",
     "queries_within",
     "rho_cap",

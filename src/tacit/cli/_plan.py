@@ -183,11 +183,12 @@ def plan(
         dataset = question.alone(declared, name).dataset(name, ledger=ledger)
         planned = price.plan(dataset, sql, question.public_keys(declared, name, price.keys))
         account, fits = ledger.account(name), question.more_like_it(ledger, name, planned.cost)
+        text, facts = plan_text(planned, left=False), _facts(planned)
     kept_in_ledger = kept_budget(declared, name, account.budget, planned)
     if as_json:
-        show_json({**_facts(planned), "fits": fits, **kept_in_ledger.to_json()})
+        show_json({**facts, "fits": fits, **kept_in_ledger.to_json()})
         return
-    say(plan_text(planned, left=False))
+    say(text)
     if kept_in_ledger.lines():
         say(*kept_in_ledger.lines())
     elif fits:

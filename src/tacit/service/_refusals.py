@@ -133,7 +133,9 @@ SERVICE_ADVICE: Final[dict[str, str]] = {
 #: What the fields of a question are called on the page.
 _FIELDS: Final = {
     "epsilon": "epsilon", "delta": "delta", "rho": "rho", "within": "the error to stay within",
-    "confidence": "the confidence", "size": "the guess of rows in each group", "keys": "the keys",
+    "confidence": "the confidence", "advantage": "the advantage", "attack": "the attack",
+    "belief": "the belief", "total": "the total", "size": "the guess of rows in each group",
+    "keys": "the keys",
     "limits": "the limits", "account": "the account", "purpose": "the purpose", "sql": "the question",
 }  # fmt: skip
 _FACTS: Final = {

@@ -126,16 +126,13 @@ class Goal:
         for name, value in (("delta", delta or None), ("size", size), ("weights", weights)):
             if value is not None and name not in takes:
                 _refuse_not_taken(name, value)
-        small = rational("delta", delta, zero=True)
-        by_rho = rho is not None or (total == "rho" and belief is None)
-        if small >= 1 or (by_rho and small and RHO_WITH_DELTA not in takes):
-            allowed = "below 1" if RHO_WITH_DELTA in takes else "below 1, and 0 with rho"
-            raise bad_parameter("delta", allowed, delta, fix=Set(delta=0 if by_rho else 1e-6))
-        asked = {name: value for name, value in risks.items() if value is not None}
-        risk = Risk.read(**asked, delta=small) if asked else None  # type: ignore[arg-type]
+        in_rho = rho is not None or total == "rho"
+        small = _read_delta(delta, takes, in_rho=in_rho and belief is None)
+        risk = _read_risk(risks, small)
+        with_delta = RHO_WITH_DELTA in takes or not in_rho
         return cls(
             None if epsilon is None else rational("epsilon", epsilon),
-            small if RHO_WITH_DELTA in takes or total != "rho" else Fraction(0),
+            small if with_delta else Fraction(0),  # of a belief, it is the chance of an exception
             None if rho is None else rational("rho", rho),
             within,
             level,
@@ -290,6 +287,21 @@ def _check_one_total(totals: Mapping[str, object], takes: frozenset[str]) -> Non
 def _refuse_not_taken(name: str, value: object) -> None:
     fix = Set(**{name: None}) if name != "rho" else Set(epsilon=1)
     Omitted("here", why="this question cannot be planned with it", fix=fix).read(name, value)
+
+
+def _read_delta(delta: Number, takes: frozenset[str], *, in_rho: bool) -> Fraction:
+    """Return a delta below 1, or refuse it; in rho, only some questions take one."""
+    small = rational("delta", delta, zero=True)
+    if small >= 1 or (in_rho and small and RHO_WITH_DELTA not in takes):
+        allowed = "below 1" if RHO_WITH_DELTA in takes else "below 1, and 0 with rho"
+        raise bad_parameter("delta", allowed, delta, fix=Set(delta=0 if in_rho else 1e-6))
+    return small
+
+
+def _read_risk(risks: Mapping[str, Any], delta: Fraction) -> Risk | None:
+    """Return the risk that was given, if any."""
+    asked = {name: value for name, value in risks.items() if value is not None}
+    return Risk.read(**asked, delta=delta) if asked else None
 
 
 def _read_total(total: str | None, risk: Risk | None, takes: frozenset[str]) -> str:

@@ -70,7 +70,8 @@ def test_a_field_command_takes_a_risk_and_shows_the_account_only_if_it_is_known(
     [
         (("--attack", "0.01"), "--attack must be two numbers"), (("--belief", "a,b"), "--belief must be two"),
         (("--attack", "0.02,0.01"), "attack must be a pair"), (("--advantage", "2"), "above 0 and below 1"),
-        (("--advantage", "0.1", "--epsilon", "1"), "exactly one of"), (("--total", "rho", "--epsilon", "1"), "total"),
+        (("--advantage", "0.1", "--epsilon", "1"), "exactly one of"),
+        (("--total", "rho", "--epsilon", "1"), "total must be omitted"),
     ],
 )  # fmt: skip
 def test_a_wrong_risk_is_refused_with_a_line_that_works(folder, option, code):

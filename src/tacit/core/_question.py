@@ -323,6 +323,7 @@ class Question(Generic[C]):
 
     def plan_of(self, draft: Draft[C], goal: Goal) -> Plan[C]:
         """Return the plan of a draft that was made for a goal; see `plan`."""
+        self.dataset.check_question(self.kind)
         goal_of_draft = goal if draft.goal is None else draft.goal
         return Plan.of(
             self.dataset,

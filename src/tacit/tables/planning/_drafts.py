@@ -70,7 +70,7 @@ def drafts_of(members: Sequence[TableMember]) -> list[Draft[AnswerTable]]:
 def _meaning(pricing: Pricing) -> tuple[object, ...]:
     """Return what must be the same where numbers are added: groups, integers and how they are read."""
     question = pricing.question
-    return question.by, question.keys, question.sample, pricing.steps, pricing.columns
+    return question.by, question.keys, question.sample, pricing.steps, pricing.columns, pricing.minimum
 
 
 def _draft(
@@ -99,7 +99,9 @@ def _draft(
             if joint is None
             else forecast_of_levels(question, columns, joint, level)
         ),
-        facts=lambda: _facts(dataset, pricing, ask, paid_steps, subject.blocks, joint=joint is not None),
+        facts=lambda: _facts(
+            dataset, pricing, ask, paid_steps, noises, subject.blocks, joint=joint is not None
+        ),
         asked=in_words(question, shape=dataset.record == "shape"),
         present=None if post is None else post.apply,
     )
@@ -128,10 +130,14 @@ def _subject(
         noises=noises,
         columns=columns,
         captions=captions,
-        omissions=lambda: left_out(question, pricing.who, paid_steps, dataset),
+        omissions=lambda: (
+            *left_out(question, pricing.who, paid_steps, dataset),
+            *(text for _, text in _minimum(pricing, noises, dataset)),
+        ),
         sampled=None if question.sample is None else share_of_sample(question.sample),
         rows_per_unit=None if dataset.identity.unit.per else pricing.who.total,
         levels=joint,
+        minimum=pricing.minimum,
     )
     _ = subject.sql  # what cannot be written is refused now
     return subject
@@ -142,6 +148,7 @@ def _facts(
     pricing: Pricing,
     ask: Ask,
     paid_steps: tuple[PaidStep, ...],
+    noises: tuple[StepNoise, ...],
     blocks: tuple[str, ...],
     *,
     joint: bool,
@@ -150,8 +157,16 @@ def _facts(
     return [
         *facts_of(pricing.question, pricing.who, paid_steps, pricing.columns, dataset, joint=joint),
         *facts_of_blocks(dataset, blocks),
+        *_minimum(pricing, noises, dataset),
         *([("delta", warning)] if warning else []),
     ]
+
+
+def _minimum(pricing: Pricing, noises: tuple[StepNoise, ...], dataset: TableDataset) -> list[tuple[str, str]]:
+    """Say which lines the curator's minimum hides, if there is one."""
+    if pricing.minimum is None:
+        return []
+    return [("minimum", pricing.minimum.words(noises[pricing.minimum.step], dataset.identity.unit))]
 
 
 def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, dataset: TableDataset) -> str:

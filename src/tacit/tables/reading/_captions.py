@@ -344,9 +344,15 @@ def facts_of(
         if question.levels:
             facts.append(("totals", _TOGETHER if joint else _SUMMED))
     for i, step in enumerate(paid_steps):
-        outputs = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
+        outputs = ", ".join(c.name for c in columns if c.step == i) or _unread(step)
         facts.append((outputs, _share(step, contributed)))
     return tuple(facts)
+
+
+def _unread(step: PaidStep) -> str:
+    """Name what a step is for that no column is read off."""
+    is_selection = isinstance(step.mechanism, KeySelection)
+    return "which groups exist" if is_selection else "people of each group, for the minimum"
 
 
 def limits_of(

@@ -140,7 +140,8 @@ _FIELDS: Final = {
 }  # fmt: skip
 _FACTS: Final = {
     "adjacency": "which datasets are neighbours", "bounds": "a range", "budget": "the budget",
-    "keys": "the list of groups", "limits": "a limit", "minimum_people": "the minimum", "name": "the name", "never_null": "never missing",
+    "keys": "the list of groups", "limits": "a limit",
+    "minimum_people": "the minimum", "name": "the name", "never_null": "never missing",
     "parent": "the shared account", "public": "a public table", "record": "what the log keeps",
     "source": "the source", "types": "the type", "unit": "who is protected", "version": "the version",
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Release, Table, plannable

@@ -3,7 +3,8 @@
 With public groups the rule reads the *noisy* number of people of each line, so it is post-processing: it
 costs nothing beyond that number, and no line's truth is looked at. A line with fewer than k people then
 appears with a probability of at most 1 %: it is shown from k + t noisy people on, t the least integer with
-P(noise >= t + 1) <= 1 %. Groups that are selected privately follow an exact rule (`KeySelection` with a minimum).
+P(noise >= t + 1) <= 1 %. Groups that are selected privately follow an exact rule (`KeySelection` with a
+minimum).
 """
 
 from __future__ import annotations

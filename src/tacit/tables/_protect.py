@@ -179,7 +179,7 @@ def protect(
     (sources, shared), keys = _sources(source, public, identity.name), keys or {}
     key_lists = {c: v for c, v in keys.items() if not isinstance(v, str)}
     facts = _read_facts(bounds, key_lists, types, never_null)
-    owner = identity.unit.columns
+    owner, main = identity.unit.columns, next(iter(sources))
     places = {
         n: SourceTable(place_source(s, engine), owner, grid_columns(_of_table(n, facts, facts)))
         for n, s in sources.items()
@@ -199,16 +199,17 @@ def protect(
     tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
-    limited = _read_limits(limits, sources, identity.unit)
-    minimum = None if minimum_people is None else _MINIMUM.read("minimum_people", minimum_people)
+    limited, minimum = _read_limits(limits, sources, identity.unit), _read_minimum(minimum_people)
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
     books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
-    main = next(iter(sources))
-    return TableDataset(
-        identity, books, tables, limited, main, one_table, data_engine, column, minimum_people=minimum,
-        record=record,
-    )  # fmt: skip
+    facts_of_all = (identity, books, tables, limited, main, one_table, data_engine, column)
+    return TableDataset(*facts_of_all, minimum_people=minimum, record=record)
+
+
+def _read_minimum(minimum: int | None) -> int | None:
+    """Return the fewest units of a line that is shown; None for any number."""
+    return None if minimum is None else _MINIMUM.read("minimum_people", minimum)
 
 
 def _name_missing() -> TacitError:

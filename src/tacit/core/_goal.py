@@ -280,7 +280,7 @@ def _check_one_total(totals: Mapping[str, object], takes: frozenset[str]) -> Non
             *([Set(within=5)] if "within" in able else [Set(rho=0.1)] if RHO in able else []),
             Set(advantage=0.05),
         ),
-        **{name: totals.get(name) for name in able},
+        **{name: totals.get(name) for name in able if name in totals or name not in RISKS},
     )
 
 

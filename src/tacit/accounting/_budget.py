@@ -70,6 +70,47 @@ class Budget:
         object.__setattr__(self, "delta", read_delta(delta))
         object.__setattr__(self, "rho", None if rho is None else rational("rho", rho))
 
+    @classmethod
+    def from_risk(
+        cls,
+        *,
+        advantage: Number | None = None,
+        attack: tuple[Number, Number] | None = None,
+        belief: tuple[Number, Number] | None = None,
+        delta: Number = 0,
+        total: str = "epsilon",
+    ) -> Budget:
+        """Return the largest budget of a form within a risk, whatever noise spends it.
+
+        Guarantee: everything that the budget pays for, together, stays within the risk. For one plan whose
+        noise is known, `plan(advantage=...)` allows more.
+
+        Parameters
+        ----------
+        advantage
+            The most by which an attacker's hits may exceed the false alarms, for all answers together.
+        attack
+            A false-alarm rate and the largest hit rate at it.
+        belief
+            A belief before all answers, and the largest belief afterwards, whatever the answers are.
+        delta
+            The delta of the budget. A budget with a delta bounds no belief for every answer.
+        total
+            ``"epsilon"`` or ``"rho"``.
+
+        Examples
+        --------
+        >>> Budget.from_risk(advantage=0.05)
+        Budget(epsilon=0.1000834)
+        >>> Budget.from_risk(attack=(0.01, 0.02), delta=1e-6)
+        Budget(epsilon=0.6930971, delta=1e-06)
+        >>> Budget.from_risk(belief=(0.5, 0.75))
+        Budget(epsilon=1.098612)
+        """
+        from tacit.accounting._risk import budget_within
+
+        return budget_within(advantage, attack, belief, delta, total)
+
     def __repr__(self) -> str:
         return f"Budget({_fields(self.epsilon, self.delta, self.rho)})"
 

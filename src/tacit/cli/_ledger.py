@@ -94,9 +94,14 @@ def given_budget(amount: float, goal: Mapping[str, Any], delta: float = 0) -> Bu
     """
     from tacit.accounting import Budget
 
-    if goal["rho"] is not None:
+    if _in_rho(goal):
         return Budget(rho=amount)
     return Budget(epsilon=amount, delta=max(delta, goal["delta"] or 0))
+
+
+def _in_rho(goal: Mapping[str, Any]) -> bool:
+    """Return whether a question is asked with a rho."""
+    return goal["rho"] is not None or goal.get("total") == "rho"
 
 
 def whole_budget(
@@ -108,7 +113,7 @@ def whole_budget(
     if (account := find_account(name, ledger)) is not None:
         kept_budget: Budget = account.budget
         return kept_budget
-    measure = "epsilon" if goal["rho"] is None else "rho"
+    measure = "rho" if _in_rho(goal) else "epsilon"
     raise TacitError(
         "bad-parameter",
         f"the ledger {ledger} has no budget for {name!r} yet",

@@ -200,9 +200,9 @@ def plan(
         if not as_json:
             show_price(planned, declared, account)
             return
-        fits = question.more_like_it(ledger, name, planned)
+        fits, facts = question.more_like_it(ledger, name, planned), _facts(planned)
     kept_in_ledger = kept_budget(declared, name, account.budget, planned)
-    show_json({**_facts(planned), "fits": fits, **kept_in_ledger.to_json()})
+    show_json({**facts, "fits": fits, **kept_in_ledger.to_json()})
 
 
 def show_price(planned: Plan[AnswerTable], declared: Config, account: Account) -> None:

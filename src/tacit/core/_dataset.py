@@ -118,6 +118,9 @@ class Dataset:
         """Say what the curator should know of the account that pays."""
         return notes_on(self._ledger, self.name)
 
+    def check_question(self, kind: QuestionKind[Any]) -> None:
+        """Refuse a question that the curator's declarations rule out; by default there is none."""
+
     def plan_from(self, document: Mapping[str, JSON], *others: Dataset) -> Plan[Any]:
         """Rebuild a plan from the document that `Plan.to_json` returned.
 

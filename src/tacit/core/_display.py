@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting import cost_of_budget
 from tacit.core._plan import promise_in_words
 from tacit.core._shown_digits import HIDDEN
 from tacit.core._unit import notes_on
@@ -196,6 +197,47 @@ def plan_meaning(plan: Plan[Any]) -> str:
     return f"{text}; this promise may fail completely with probability at most {delta:g}" if delta else text
 
 
+def risk_words(plan: Plan[Any], cost: Cost) -> str:
+    """Say what a cost lets an attacker achieve, in the terms of the risk that a plan was asked for by."""
+    if plan.risk is None:
+        return ""
+    return plan.risk.words(cost, plan.unit.noun, plan._members[0].identity.adjacency)  # noqa: SLF001
+
+
+def risk_lines(plan: Plan[Any], *, account: bool = True) -> list[tuple[str, str]]:
+    """Say what an attacker can achieve with a plan that was asked for by its risk, and with its account.
+
+    A risk bounds one plan. Everything that the budget of the account pays for has another, larger risk.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> [of_plan, of_account] = risk_lines(visits.agg(n=tc.count()).plan(advantage=0.05))
+    >>> of_plan[1][-51:]
+    'is right at most 52.5 % of the time instead of 50 %'
+    """
+    if plan.risk is None:
+        return []
+    lines = [("risk of this plan", risk_words(plan, plan.cost))]
+    members = [one for one in plan._members if account and one.ledger is not None]  # noqa: SLF001 - the core's own
+    for member in members:
+        try:
+            budget = member.ledger.account(member.identity.name).budget  # type: ignore[union-attr]
+        except TacitError:  # a ledger that is closed, or cannot be reached now
+            continue
+        name = f" {member.identity.name}" if len(members) > 1 else ""
+        lines.append((f"risk of the account{name}", budget_risk(plan, budget)))
+    return lines
+
+
+def budget_risk(plan: Plan[Any], budget: Budget) -> str:
+    """Say what an attacker can achieve with all that a budget pays for, in the terms of a plan's risk."""
+    parts = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
+    total = promise_in_words({name: value for name, value in parts.items() if value})
+    return f"with all that its budget ({total}) pays for: {risk_words(plan, cost_of_budget(budget))}"
+
+
 def odds_factor(epsilon: object) -> str:
     """Show exp(epsilon) in four digits, rounded up: a bound is never shown smaller than it is.
 
@@ -246,13 +288,25 @@ def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
-    """Write a plan for the terminal; ``left``: with what is left of the budget afterwards."""
+def plan_text(plan: Plan[Any], *, left: bool = True, budget: bool = True) -> str:
+    """Write a plan for the terminal.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    left
+        Whether to say what is left of the budget afterwards.
+    budget
+        Whether to say what an attacker can achieve with the whole budget.
+    """
     from rich.table import Table
     from rich.text import Text
 
     title = f"plan for {plan.name}: {_cost(plan)}"
-    lines = "\n".join(f"{name}: {text}" for name, text in _lines(plan, with_remaining=left))
+    lines = "\n".join(
+        f"{name}: {text}" for name, text in _lines(plan, with_remaining=left, with_budget=budget)
+    )
     forecast = plan.forecast
     if not forecast:  # a model has no columns
         return rendered(title, lines)
@@ -265,7 +319,9 @@ def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
     return rendered(table, lines)
 
 
-def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, str]]:
+def _lines(
+    plan: Plan[Any], *, with_remaining: bool = True, with_budget: bool = True
+) -> list[tuple[str, str]]:
     """List what is said below the columns, in a terminal and in a notebook alike."""
     where = "runs on the device of the person who answers; no ledger is charged"
     return [
@@ -277,6 +333,7 @@ def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, s
             else []
         ),
         ("meaning", plan_meaning(plan)),
+        *risk_lines(plan, account=with_budget),
         *(_remaining_lines(plan) if with_remaining else []),
         *(("budget", note) for one in plan._members for note in notes_on(one.ledger, one.identity.name)),  # noqa: SLF001
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),

@@ -28,7 +28,7 @@ from tacit.parameters import Omitted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.accounting import Budget
+    from tacit.accounting import Budget, Risk
     from tacit.core._dataset import Dataset
     from tacit.core._protocols import JSON, AnsweringService, Charger
     from tacit.core._run import Run
@@ -285,6 +285,8 @@ class Plan(Generic[C]):
         How often each interval covers the noise.
     asked
         The question in words, or its shape if the dataset says so, for the ledger's record.
+    risk
+        The risk that was asked for, where the total followed from one. It is not part of the plan's identity.
     """
 
     promised: Mapping[str, Fraction]
@@ -296,6 +298,7 @@ class Plan(Generic[C]):
     _facts: OnDemand[tuple[str, str]] = ()
     _request: Callable[[], JSON] | None = None
     _present: Callable[[Release[C]], Release[C]] | None = field(default=None)
+    risk: Risk | None = None
 
     @classmethod
     def of(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from tacit.accounting import Budget, Cost, Filter
+from tacit.accounting import Budget, Cost, Filter, cost_of_budget
 from tacit.core import Certificate, Plan, Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
@@ -323,7 +323,7 @@ def cost_of(subject: Explainable) -> Cost:
     if promise is not None:
         return Cost.from_json(promise.fields["cost"])
     if isinstance(subject, Budget):
-        return _whole(subject)
+        return cost_of_budget(subject)
     cost = getattr(subject, "cost", None)
     if isinstance(cost, Cost):
         return cost
@@ -380,13 +380,6 @@ def counts_of(certificate: Certificate) -> tuple[tuple[str, float], ...]:
         ):  # not written by Tacit: report nothing, do not guess
             continue
     return tuple(counts)
-
-
-def _whole(budget: Budget) -> Cost:
-    if budget.rho is not None:
-        inner = Cost.zcdp(budget.rho)
-        return inner + Cost.approximate(0, budget.delta) if budget.delta else inner
-    return Cost.approximate(budget.epsilon or 0, budget.delta)
 
 
 _FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2)

@@ -58,7 +58,7 @@ _MAX_ENTRIES = 200
 _CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
 
 
-def _exact(value: object) -> Fraction:
+def read_exact(value: object) -> Fraction:
     """Read an exact number: text such as ``1/2`` or ``0.1``, or a JSON number."""
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal | Fraction):
         raise ValueError("must be a number, or a number in text")  # noqa: TRY004 - pydantic reads ValueErrors
@@ -78,7 +78,7 @@ def _fraction(text: str) -> Fraction:
 #: A number that is not negative, exactly: text such as ``"1/2"``, or a JSON number.
 ExactNumber = Annotated[
     Fraction,
-    BeforeValidator(_exact),
+    BeforeValidator(read_exact),
     WithJsonSchema({"anyOf": [{"type": "string", "maxLength": 60}, {"type": "number", "minimum": 0}]}),
 ]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]

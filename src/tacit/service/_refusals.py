@@ -134,12 +134,15 @@ SERVICE_ADVICE: Final[dict[str, str]] = {
 #: What the fields of a question are called on the page.
 _FIELDS: Final = {
     "epsilon": "epsilon", "delta": "delta", "rho": "rho", "within": "the error to stay within",
-    "confidence": "the confidence", "size": "the guess of rows in each group", "keys": "the keys",
+    "confidence": "the confidence", "advantage": "the advantage", "attack": "the attack",
+    "belief": "the belief", "total": "the total", "size": "the guess of rows in each group",
+    "keys": "the keys",
     "limits": "the limits", "account": "the account", "purpose": "the purpose", "sql": "the question",
 }  # fmt: skip
 _FACTS: Final = {
     "adjacency": "which datasets are neighbours", "bounds": "a range", "budget": "the budget",
-    "keys": "the list of groups", "limits": "a limit", "name": "the name", "never_null": "never missing",
+    "keys": "the list of groups", "limits": "a limit",
+    "minimum_people": "the minimum", "name": "the name", "never_null": "never missing",
     "parent": "the shared account", "public": "a public table", "record": "what the log keeps",
     "source": "the source", "types": "the type", "unit": "who is protected", "version": "the version",
 }  # fmt: skip

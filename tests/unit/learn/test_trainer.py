@@ -360,3 +360,22 @@ def test_the_settings_of_a_loss_are_a_part_of_the_plan():
     first, second = torch.zeros(5000), torch.zeros(5000)
     second[2500] = 1  # PyTorch shows the ends of a long tensor alone
     assert callable_document(weighted(first)) != callable_document(weighted(second))
+
+
+def test_training_is_planned_from_its_risk():
+    data, model = patients(), small_model()
+    one = trainer(data, model, noise=None, epsilon=1)
+    plan = one.plan(advantage=0.2)
+    assert plan.cost.advantage <= 0.2
+    assert plan.promised["delta"] == Fraction("1e-4")
+    assert plan == one.plan(epsilon=plan.promised["epsilon"])
+    assert one.plan(epsilon=plan.promised["epsilon"] * 2).cost.advantage > 0.2
+    assert plan.release().certificate.plan == plan.hash
+    with pytest.raises(tc.TacitError, match="noise must be omitted with a risk"):
+        trainer(data, model).plan(advantage=0.2)
+
+
+def test_a_fit_is_planned_from_its_risk():
+    plan = tc.learn.Standardiser(bounds=(-5, 5)).question(patients()).plan(belief=(0.1, 0.3), delta=1e-5)
+    assert plan.cost.loss_exceeds(plan.risk.loss) <= 1e-5
+    assert plan.cost.epsilon(delta=1e-5) < plan.risk.loss  # the delta itself would allow more

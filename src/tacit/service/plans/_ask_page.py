@@ -56,9 +56,10 @@ _RESERVED = frozenset(
 )  # fmt: skip
 _KINDS = {"moment": "date", "date": "date", "text": "text", "number": "number", "boolean": "boolean"}
 _TRIED = 4  # candidates: each costs a plan
-_NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence"})
+_NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence", "advantage"})
+_RISKS = ("advantage", "attack", "belief", "total")
 _FIELDS = ("sql", "method", "epsilon", "delta", "rho", "within", "confidence", "keys", "limits", "size")
-_SHOWN = (*_FIELDS, "arguments", "account")
+_SHOWN = (*_FIELDS, *_RISKS, "arguments", "account")
 #: The label of every answer of a rehearsal.
 INVENTED: Final = "invented rows"
 _SECONDS = 10.0
@@ -267,7 +268,8 @@ def written_fields(body: AskBody) -> dict[str, str]:
     for name in _SHOWN:
         value = getattr(body, name)
         if value is not None:
-            fields[name] = exact_json(value) if isinstance(value, dict) else str(value)
+            parts = value if isinstance(value, tuple) else (value,)
+            fields[name] = exact_json(value) if isinstance(value, dict) else ", ".join(map(str, parts))
     return fields
 
 

@@ -18,7 +18,7 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from tacit.core import members_of, odds_factor, plan_meaning
+from tacit.core import budget_risk, members_of, odds_factor, plan_meaning, risk_words
 from tacit.errors import TacitError
 from tacit.service._bodies import MAX_QUESTION
 from tacit.service._operations import Download, Operation, needs
@@ -184,6 +184,7 @@ def public_part(plan: Plan[Any], dataset: OpenDataset) -> dict[str, Any]:
             "odds": None if epsilon is None else odds_factor(epsilon),
             "sentence": plan_meaning(plan),
         },
+        "risk": risk_words(plan, plan.cost) or None,
         "columns": [
             {
                 "name": one.column,
@@ -223,7 +224,7 @@ def account_part(
     if ledger.refusal is not None:
         return {"account": None, "fits": False, "would_fit": None, "stored": None, "answer_in_s": None}
     cache, head = plan_cache(service), ledger.head
-    key = (kept_plan.hash, dataset.name, dataset.number, account)
+    key = (kept_plan.hash, kept_plan.plan.risk, dataset.name, dataset.number, account)
     card = cache.own.get(key)
     if card is None or card.head != head:
         card = _own_part(service, dataset, kept_plan, account, head)
@@ -262,6 +263,7 @@ def _own_part(
             "dataset_now": cache.at(head, ("now", open_dataset.name), lambda: str(dataset.filter.remaining)),
             "more": more,
             "words": _more_words(more, fits=fits, has_account=mine is not None, frozen=frozen),
+            **_risks(kept_plan.plan, dataset, mine),
         },
         "fits": is_paid or (fits and not frozen),
         "would_fit": None if fits or frozen else _would_fit(kept_plan.plan, dataset, mine),
@@ -269,6 +271,14 @@ def _own_part(
         "answer_in_s": 0.0 if is_paid and not is_series else float((lag + 1) * service.settings.tick),
     }
     return OwnPart(head, document, None if mine is None else mine.expires, is_paid=is_paid)
+
+
+def _risks(plan: Plan[Any], dataset: Account, mine: Account | None) -> dict[str, str]:
+    """Return what an attacker can achieve with whole budgets, for a plan that was asked for by a risk."""
+    if plan.risk is None:
+        return {}
+    yours = {} if mine is None else {"yours_risk": budget_risk(plan, mine.budget)}
+    return {**yours, "dataset_risk": budget_risk(plan, dataset.budget)}
 
 
 def _would_fit(plan: Plan[Any], dataset: Account, mine: Account | None) -> dict[str, str] | None:

@@ -180,6 +180,26 @@ class SelectKeys:
         return KeySelection(rho=rho, delta=delta, groups=who.groups, adjacency=who.adjacency)
 
 
+@dataclass(frozen=True, slots=True)
+class SelectLargeKeys(SelectKeys):
+    """Show the groups as `SelectKeys` does, but never one with fewer units than the curator's minimum."""
+
+    minimum: int
+
+    def pure(
+        self, statistic: Statistic, who: Contribution, epsilon: Fraction, delta: Fraction
+    ) -> KeySelection:
+        """Return the threshold for (epsilon, delta)."""
+        del statistic
+        facts = {"groups": who.groups, "adjacency": who.adjacency}
+        return KeySelection(epsilon, delta=delta, minimum=self.minimum, **facts)  # type: ignore[arg-type]
+
+    def selecting(self, who: Contribution, rho: Fraction, delta: Fraction) -> KeySelection:
+        """Return the threshold for rho and delta."""
+        facts = {"groups": who.groups, "adjacency": who.adjacency}
+        return KeySelection(rho=rho, delta=delta, minimum=self.minimum, **facts)  # type: ignore[arg-type]
+
+
 #: The choices that permute-and-flip can make.
 Flippable: TypeAlias = ChooseQuantile | ChooseTop
 Method: TypeAlias = AddNoise | ChooseQuantile | ChooseQuantileEnds | ChooseTop | SelectKeys
@@ -191,6 +211,11 @@ class MeasuredStep:
 
     statistic: Statistic
     method: Method
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether noise is added to the integers themselves."""
+        return isinstance(self.method, AddNoise)
 
     @property
     def document(self) -> JSON:

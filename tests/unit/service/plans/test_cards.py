@@ -230,3 +230,42 @@ def test_the_document_of_a_deeply_nested_question_can_be_sent(ward):
 def depth(document):
     parts = document.values() if isinstance(document, dict) else document
     return 1 + max(map(depth, parts), default=0) if isinstance(document, dict | list | tuple) else 0
+
+
+@pytest.mark.parametrize(
+    ("risk", "words"),
+    [
+        ({"advantage": "0.05"}, "right at most 52.5 % of the time instead of 50 %"),
+        ({"attack": ["0.01", "0.02"]}, "finds at most 2 % of those of whom it is"),
+        ({"belief": "0.01, 1/50"}, "a belief of 1 % that one patient is in the data becomes at most 2 %"),
+    ],
+)
+def test_a_card_from_a_risk_is_the_plan_of_the_library_and_shows_three_risks(ward, risk, words):
+    found = card(ward, epsilon=None, **risk)
+    assert found.status_code == 200, found.text
+    found = found.json()
+    [(name, given)] = risk.items()
+    parts = given.split(", ") if isinstance(given, str) else given
+    numbers = tuple(Fraction(one) for one in parts)
+    plan = ward.data.sql(SQL).plan(**{name: numbers if len(numbers) > 1 else numbers[0]})
+    assert found["plan"] == plan.hash
+    assert words in found["risk"]
+    assert "with all that its budget (epsilon 1) pays for" in found["account"]["yours_risk"]
+    assert "with all that its budget (epsilon 3) pays for" in found["account"]["dataset_risk"]
+    ordinary = card(ward, epsilon=found["price"]["promised"]["epsilon"]["exact"]).json()
+    assert ordinary["plan"] == found["plan"]
+    assert ordinary["risk"] is None
+    assert "yours_risk" not in ordinary["account"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"attack": "0.01"}, {"attack": ["0.02", "0.01"]}, {"advantage": "2"}, {"belief": [1, 2, 3]},
+        {"advantage": "0.05", "total": "mu"}, {"advantage": "0.05", "epsilon": "1"}, {"attack": {"a": 1}},
+    ],
+)  # fmt: skip
+def test_a_wrong_risk_is_refused_in_a_service(ward, wrong):
+    refused = card(ward, **{"epsilon": None, **wrong})
+    assert refused.status_code in {400, 422}, refused.text
+    assert refused.json()["code"] in {"bad-parameter", "body-unreadable"}

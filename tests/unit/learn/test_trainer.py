@@ -120,16 +120,19 @@ def test_a_total_fits_a_budget_of_this_epsilon_and_twice_this_delta():
     assert data.remaining.epsilon < 1e-4
 
 
-def test_a_total_needs_less_room_beside_other_charges():
+def test_a_total_and_a_curve_fit_beside_other_charges_by_what_they_promise():
     budget = tc.Budget(epsilon=2.001, delta=2e-4)
     before = tc.Cost.pure(0.001)
     as_total, as_curve = patients(budget=budget), patients(budget=budget)
     for data in (as_total, as_curve):
         data._ledger.charge(data.name, before)
     trainer(as_total, noise=None, epsilon=2, delta=1e-4, charge="total").plan().release()
-    with pytest.raises(tc.TacitError) as refused:
-        trainer(as_curve, noise=None, epsilon=2, delta=1e-4).plan().release()
+    plan = trainer(as_curve, noise=None, epsilon=2, delta=1e-4).plan()
+    with pytest.raises(tc.TacitError) as refused:  # without its promise, the curve does not fit
+        as_curve._ledger.charge(as_curve.name, plan.cost)
     assert refused.value.code == "budget-exceeded"
+    plan.release()
+    assert max(as_total.remaining.epsilon, as_curve.remaining.epsilon) < 1e-5
     first = patients(budget=tc.Budget(epsilon=2, delta=1e-4))  # nothing was charged before
     trainer(first, noise=None, epsilon=2, delta=1e-4).plan().release()
     assert str(first.remaining) == "nothing of epsilon 2"

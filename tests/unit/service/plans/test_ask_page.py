@@ -151,3 +151,21 @@ def test_the_form_that_asks_holds_the_question_of_the_card(ward, fields):
     assert read_ask(again) == read_ask(body)
     shown = ward.service.dataset("visits").dataset
     assert plan_of(shown, read_ask(again)) == plan_of(shown, read_ask(body))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"advantage": "0.05"}, "right at most 52.5 % of the time instead of 50 %"),
+        ({"attack": "0.01, 1/50"}, "finds at most 2 % of those of whom it is"),
+        ({"belief": "0.01,0.02"}, "becomes at most 2 %"),
+    ],
+)
+def test_a_risk_is_asked_and_shown_on_the_page(ward, fields, words):
+    answer = post(ward, epsilon="", **fields)
+    assert answer.status_code == 200, answer.text
+    for heading in ("Risk of this plan", "Risk of your allotment", "Risk of the dataset"):
+        assert heading in answer.text
+    assert words in answer.text
+    [(name, _)] = fields.items()
+    assert f'name="{name}"' in answer.text

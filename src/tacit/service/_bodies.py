@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -31,7 +32,7 @@ from tacit.parameters import Integer
 from tacit.service._refusals import body_too_large, body_unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tacit.parameters import Parameter
     from tacit.service._database import ServiceRow
@@ -127,6 +128,19 @@ def read_json(raw: bytes, max_bytes: int = MAX_BYTES) -> Any:
     except (ValueError, RecursionError):
         raise body_unreadable("it is not valid JSON in UTF-8") from None
     return document
+
+
+def with_floats(value: Any) -> Any:
+    """Return a document as the standard reader of JSON would have read it: decimals are floats."""
+    match value:
+        case Decimal():
+            return float(value)
+        case Mapping():
+            return {name: with_floats(member) for name, member in value.items()}
+        case list():
+            return [with_floats(member) for member in value]
+        case _:
+            return value
 
 
 def read_document(value: object, must: str = "JSON", max_bytes: int = MAX_BYTES) -> object:

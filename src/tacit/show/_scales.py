@@ -12,8 +12,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from tacit.report import short_percent
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -84,7 +82,7 @@ def number_scale(values: Sequence[float], start: float, end: float, *, share: bo
         step = float(math.ceil(step))  # whole numbers have whole ticks
     start_step, end_step = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     places = [float(f"{place * step:.12g}") for place in range(start_step, end_step + 1)]
-    words = (short_percent(at, 4) if share else short_number(at) for at in places)
+    words = (f"{100 * at:.4g} %" if share else short_number(at) for at in places)
     return Scale1D(start_step * step, end_step * step, start, end, tuple(zip(places, words, strict=True)))
 
 

@@ -5,9 +5,10 @@ law that it states (`CellNoise`), and hands over the noisy counts. What the func
 post-processing of these counts: it costs nothing more than the counts did.
 
 What the counts cost: a row is in exactly one cell, so a unit with at most L rows changes the counts by at
-most L in the L1 norm, and by at most L in the L2 norm (all its rows in one cell). This holds when a unit is
-added or removed; when a unit is replaced, both are 2 L. docs/proofs/found_bounds.md has the argument, and
-the reason why the draws of one plan add up to its cost whether or not the second one is needed.
+most L if it is added or removed, in the L1 and in the L2 norm (all its rows can be in one cell). If a unit is
+replaced, they change by at most 2 L in the L1 norm and sqrt(2) L in the L2 norm. docs/proofs/found_bounds.md
+has the argument, and the reason why the draws of one plan add up to its cost whether or not the second one is
+needed.
 
 The rule, in the order in which it is applied:
 
@@ -99,7 +100,7 @@ class CellNoise:
     def upper(self, tail: float, cells: int = 1) -> float:
         """Return what the noise of a sum of so many counts exceeds with probability `tail`, below 1/2.
 
-        Discrete noise has the tails of its continuous law up to a factor of 2, and less for scales above 1.
+        That of discrete Laplace noise exceeds it with at most twice this probability.
         """
         terms = cells * self.groups
         return self.scale * (_normal_upper(tail, terms) if self.gaussian else _laplace_upper(tail, terms))
@@ -277,8 +278,8 @@ class OctaveRange:
         on each side, within the old ends: a part at the edge may hold fewer rows than noise. If no part
         stands out, these are the bounds without a second count.
 
-        Guarantee: post-processing of the noisy counts. A row is in at most one part, so the counts'
-        sensitivity is that of the octaves: L, and 2 L under replace.
+        Guarantee: post-processing of the noisy counts. A row is in at most one part, so the counts have the
+        same sensitivity as those of the octaves.
 
         Parameters
         ----------
@@ -321,9 +322,10 @@ def find_bounds(
     """Read a range from the noisy counts of octaves; None if no cell is surely filled.
 
     Guarantee: post-processing of the noisy counts. Their sensitivity under add/remove is L, the number of
-    rows that one unit may have, in the L1 and in the L2 norm; under replace it is 2 L.
+    rows that one unit may have, in the L1 and in the L2 norm; under replace it is 2 L and sqrt(2) L.
 
-    If there are no rows, or only zeros, a range is returned with probability at most 1/200.
+    If there are no rows, or only zeros, a range is returned with probability at most 1/200 (1/100 for
+    discrete noise with a small scale).
 
     Parameters
     ----------
@@ -432,8 +434,7 @@ def find_group_bounds(
     This range is read from the sums of all groups' noisy counts, so it costs nothing more.
 
     Guarantee: post-processing of the noisy counts. A row is in one group and one cell, so the sensitivity is
-    that of one histogram: L under add/remove, 2 L under replace, where L counts the rows of one unit in all
-    groups together.
+    that of one histogram (`find_bounds`), where L counts the rows of one unit in all groups together.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ PublicKey = Annotated[
     Any, BeforeValidator(_key), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
 ]
 _Declared = Annotated[dict[str, Any], BeforeValidator(_plain), WithJsonSchema({"type": "object"})]
-_Bounds = Annotated[list[SignedNumber], Field(min_length=2, max_length=2)]
+_Bounds = Annotated[list[SignedNumber], Field(min_length=2, max_length=2)] | Literal["auto"]
 _Keys = Annotated[list[PublicKey], Field(min_length=1, max_length=10_000)]
 _Count = Annotated[int, Field(ge=1, le=10**9)]
 _Ticks = Annotated[int, Field(ge=1, le=_MAX_TICKS)]
@@ -118,7 +118,10 @@ def _facts_given(declaration: PolicyChanged) -> dict[str, Any]:
     """Return the part of a policy that may change, as JSON with exact numbers in text."""
     return {
         "version": declaration.version,
-        "bounds": {column: [str(one) for one in pair] for column, pair in declaration.bounds.items()},
+        "bounds": {
+            column: pair if pair == "auto" else [str(one) for one in pair]
+            for column, pair in declaration.bounds.items()
+        },
         "keys": {column: list(values) for column, values in declaration.keys.items()},
         "types": dict(declaration.types),
         "never_null": list(declaration.never_null),
@@ -203,7 +206,10 @@ def protect_arguments(policy: Mapping[str, Any]) -> dict[str, Any]:
         "unit": Unit.from_text(policy["unit"]),
         "adjacency": policy["adjacency"],
         "version": policy["version"],
-        "bounds": {c: (Fraction(low), Fraction(high)) for c, (low, high) in policy["bounds"].items()},
+        "bounds": {
+            column: pair if pair == "auto" else (Fraction(pair[0]), Fraction(pair[1]))
+            for column, pair in policy["bounds"].items()
+        },
         "keys": {column: list(values) for column, values in policy["keys"].items()},
         "types": dict(policy["types"]),
         "never_null": tuple(policy["never_null"]),

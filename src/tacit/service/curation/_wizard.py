@@ -219,7 +219,8 @@ def state_of_policy(dataset: OpenDataset) -> dict[str, Any]:
     """Return the state that stands for the present policy, to change it."""
     policy, limits = dataset.policy, dataset.policy["limits"] or {}
     columns: dict[str, dict[str, str]] = {}
-    for name, (low, high) in policy["bounds"].items():
+    for name, pair in policy["bounds"].items():
+        low, high = ("auto", "") if pair == "auto" else pair
         columns.setdefault(name, dict(_EMPTY)).update(low=low, high=high)
     for name, keys in policy["keys"].items():
         columns.setdefault(name, dict(_EMPTY))["keys"] = "\n".join(
@@ -265,7 +266,9 @@ def _whole(name: str, text: str) -> int | None:
     return limit
 
 
-def _bounds(name: str, column: Mapping[str, str]) -> list[str]:
+def _bounds(name: str, column: Mapping[str, str]) -> list[str] | str:
+    if column["low"].strip() == "auto" and not column["high"].strip():
+        return "auto"
     if not (column["low"] and column["high"]):
         raise TacitError(
             "bad-parameter",

@@ -115,6 +115,7 @@ class AskBody(Body):
         WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
     ] = None
     limits: _Object = None
+    bounds: _Object = None
     size: Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, BeforeValidator(typed_integer)] = None
     #: The allotment that pays; by default one that has paid for the answer, else the person's newest.
     account: Annotated[Name | None, BeforeValidator(empty_as_none)] = None
@@ -132,13 +133,14 @@ def read_ask(body: AskBody) -> dict[str, Any]:
         _check_size(body.sql)
     _check_keys(body.keys)
     _check_limits(body.limits)
+    _check_bounds(body.bounds)
     return ask_document(body)
 
 
 def ask_document(body: AskBody) -> dict[str, Any]:
     """Return a question as JSON, without what is empty; numbers are exact, in text."""
     document: dict[str, Any] = {"dataset": body.dataset}
-    for name in ("sql", "plan", "method", "arguments", "keys", "limits", "size"):
+    for name in ("sql", "plan", "method", "arguments", "keys", "limits", "bounds", "size"):
         if (value := getattr(body, name)) is not None:
             document[name] = value if name == "sql" else _plain(value)
     for name in _NUMBERS:
@@ -196,6 +198,18 @@ def _check_limits(limits: dict[str, Any] | None) -> None:
                 "bad-parameter",
                 f"limits must be whole numbers with the names {', '.join(_LIMITS)}",
                 fix='send limits as {"rows": 10}',
+            )
+
+
+def _check_bounds(bounds: dict[str, Any] | None) -> None:
+    """Check that bounds are pairs of numbers or the word auto; the question decides which columns have some."""
+    for value in (bounds or {}).values():
+        is_pair = isinstance(value, list) and len(value) == 2
+        if value != "auto" and not (is_pair and all(type(one) in {int, Decimal} for one in value)):
+            raise TacitError(
+                "bad-parameter",
+                "bounds must be a pair of numbers, or the word auto, for each column",
+                fix='send bounds as {"stay": "auto"} or {"stay": [0, 30]}',
             )
 
 
@@ -321,7 +335,7 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
         The dataset: with its data, or opened from its public facts alone.
     ask
         The question as `read_ask` returns it: ``{sql}``, ``{plan}`` or ``{method, arguments}``, with
-        ``{epsilon, delta, rho, within, confidence, keys, limits, size}``.
+        ``{epsilon, delta, rho, within, confidence, keys, limits, bounds, size}``.
 
     Examples
     --------
@@ -380,7 +394,10 @@ def _plan_of_sql(dataset: Any, ask: Mapping[str, Any]) -> Plan[Any]:
     keys = ask.get("keys")
     with at_most_groups(MAX_KEYS):
         query = dataset.sql(
-            ask["sql"], keys=None if keys is None else _float_keys(keys), limits=ask.get("limits")
+            ask["sql"],
+            keys=None if keys is None else _float_keys(keys),
+            limits=ask.get("limits"),
+            bounds=exact_values(ask["bounds"]) if "bounds" in ask else None,
         )
     _check_columns(query.question.aggregates)
     size = ask.get("size")

@@ -69,7 +69,7 @@ _AGGREGATES = {"mean": "AVG", "sum": "SUM", "median": "MEDIAN"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentence:
+class TableSentence:
     """What is asked: numbers of columns, and the column whose values divide the rows into groups."""
 
     mean: Annotated[list[str] | None, typer.Option(help="The mean of this column; may be repeated.")] = None
@@ -95,7 +95,7 @@ class Sentence:
 
         Examples
         --------
-        >>> Sentence(mean=["stay"], count=True, by="ward").sql("visits")
+        >>> TableSentence(mean=["stay"], count=True, by="ward").sql("visits")
         'SELECT ward, AVG(stay) AS mean_stay, COUNT(*) AS n FROM visits GROUP BY ward'
         """
         parts = [
@@ -186,14 +186,14 @@ def _tell(text: str, *, bold: bool = False, hanging: int = 0) -> None:
     typer.echo(typer.style(lines, bold=True) if bold else lines, err=True)
 
 
-_SourceArgument = Annotated[
+_FileArgument = Annotated[
     Path | None,
     typer.Argument(metavar="SOURCE", help="A .csv, .tsv, .parquet or .duckdb file; by default tacit.toml's."),
 ]
-_BudgetOption = Annotated[
+_WholeBudgetOption = Annotated[
     float | None, typer.Option("--budget", help="The whole budget, in epsilon; needed the first time.")
 ]
-_BudgetDeltaOption = Annotated[
+_DeltaOfBudgetOption = Annotated[
     float, typer.Option("--budget-delta", help="The budget's delta, so that groups can be found privately.")
 ]
 _SizeOption = Annotated[
@@ -205,9 +205,9 @@ _YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Charge without aski
 
 @with_options
 def ask_tables(
-    sentence: Sentence, facts: DeclaredFacts, total: Total, files: OutputFiles, payer: question.Payer,
-    place: question.Declarations, *, source: _SourceArgument = None, budget: _BudgetOption = None,
-    budget_delta: _BudgetDeltaOption = 0, size: _SizeOption = None, yes: _YesFlag = False,
+    sentence: TableSentence, facts: DeclaredFacts, total: Total, files: OutputFiles, payer: question.Payer,
+    place: question.Declarations, *, source: _FileArgument = None, budget: _WholeBudgetOption = None,
+    budget_delta: _DeltaOfBudgetOption = 0, size: _SizeOption = None, yes: _YesFlag = False,
     plan: _PlanFlag = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Ask a table in one sentence; what is missing is asked. Shows the price, then charges and answers.
@@ -386,7 +386,7 @@ def _labelled(column: str, types: Mapping[str, str]) -> str:
     return f"{printable(column)} ({types[column]})" if column in types else printable(column)
 
 
-def _completed(sentence: Sentence, draft: ConfigDraft, prompts: Prompts) -> Sentence:
+def _completed(sentence: TableSentence, draft: ConfigDraft, prompts: Prompts) -> TableSentence:
     """Return the sentence with an aggregate and with columns that exist."""
     for column in sentence.columns:
         if column not in draft.columns:
@@ -410,7 +410,7 @@ def _completed(sentence: Sentence, draft: ConfigDraft, prompts: Prompts) -> Sent
         numbers = [(_labelled(c, draft.types), c) for c in others if draft.types.get(c, "number") == "number"]
         why = "It must be a column of numbers."
         column = prompts.choose(f"--{word} COLUMN", f"The {word} of which column?", why, numbers) or ""
-        sentence = Sentence(**{**vars(sentence), word: [column]})
+        sentence = TableSentence(**{**vars(sentence), word: [column]})
     if sentence.by is None:
         groups = [("all rows together", ""), *((_labelled(c, draft.types), c) for c in others)]
         why = "You can ask for one number, or for one number for each value of a column, such as each ward."
@@ -421,7 +421,7 @@ def _completed(sentence: Sentence, draft: ConfigDraft, prompts: Prompts) -> Sent
 
 
 def _with_groups(
-    draft: ConfigDraft, sentence: Sentence, total: Total, prompts: Prompts
+    draft: ConfigDraft, sentence: TableSentence, total: Total, prompts: Prompts
 ) -> tuple[ConfigDraft, Total]:
     """Settle which groups there are: declared, listed now, or found privately with a delta."""
     by, facts = sentence.by, draft.facts
@@ -456,7 +456,7 @@ def _keys(by: str, text: str, draft: ConfigDraft) -> list[object]:
     return read_keys_option(f"{by}={','.join(words)}", [by], draft.types)[1]
 
 
-def _with_ranges(draft: ConfigDraft, sentence: Sentence, prompts: Prompts) -> ConfigDraft:
+def _with_ranges(draft: ConfigDraft, sentence: TableSentence, prompts: Prompts) -> ConfigDraft:
     """Settle the range of each column: declared, found privately by the plan, or typed where it cannot be."""
     grouped = sentence.by is not None and sentence.by not in draft.facts.get("keys", {})
     grouped = grouped and f"--keys {sentence.by}=A,B" not in prompts.missing

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables.questions._aggregates import Aggregate
 
-Columns: TypeAlias = str | Sequence[str] | None
+ColumnsGiven: TypeAlias = str | Sequence[str] | None
 _DELTA = 1e-7  # to find groups privately
 
 
@@ -36,9 +36,9 @@ def start(
     *,
     unit: str | Unit,
     epsilon: Number,
-    mean: Columns = None,
-    sum: Columns = None,  # noqa: A002 - the word that people look for
-    median: Columns = None,
+    mean: ColumnsGiven = None,
+    sum: ColumnsGiven = None,  # noqa: A002 - the word that people look for
+    median: ColumnsGiven = None,
     count: bool = False,
     by: str | None = None,
     delta: Number | None = None,
@@ -135,7 +135,7 @@ def start(
     return dataset, plan.release()
 
 
-def _listed(word: str, columns: Columns) -> tuple[str, ...]:
+def _listed(word: str, columns: ColumnsGiven) -> tuple[str, ...]:
     given = [columns] if isinstance(columns, str) else columns or ()
     names: tuple[str, ...] = tuple(
         Listed("columns", f'{word}="length_of_stay"', least=0, each=ColumnName()).read(word, given)

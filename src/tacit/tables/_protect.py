@@ -200,11 +200,10 @@ def protect(
         facts = _read_facts(bounds, {**key_lists, **key_sets}, types, never_null)
     tables = {n: _table(n, data_engine, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, data_engine, facts, (key,)) for n, (_, key) in shared.items()}
-    tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
     limited, minimum = _read_limits(limits, sources, identity.unit), _read_minimum(minimum_people)
-    tables, limited = _with_keys(tables, limited, identity.unit, data_engine)
+    tables, limited = _with_keys(_with_reading(tables, places), limited, identity.unit, data_engine)
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
     books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)

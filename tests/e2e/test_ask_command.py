@@ -191,6 +191,14 @@ def test_the_data_is_not_used_before_the_charge(folder):
     assert at_a_terminal(folder, *COMPLETE, answers=["n"]) == declined
 
 
+def test_a_listed_value_may_have_a_comma(folder):
+    words = [*SENTENCE, *WRITTEN, "--limit", "rows=6", "--budget", "2000"]
+    shown, status, _ = at_a_terminal(folder, *words, answers=["1", 'Nord, "Süd, am See"', "y"])
+    assert status == 0, shown
+    facts = tomllib.loads((folder / "tacit.toml").read_text(encoding="utf-8"))["datasets"]["fälle"]
+    assert facts["keys"] == {"Ort": ["Nord", "Süd, am See"]}
+
+
 def test_a_plan_alone_needs_no_consent_and_writes_nothing(folder):
     planned = tacit(*COMPLETE, "--plan", cwd=folder)
     assert planned.returncode == 0

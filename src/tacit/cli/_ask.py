@@ -10,6 +10,7 @@ the header or the schema of the file; what is typed is a declaration of the cura
 
 from __future__ import annotations
 
+import csv
 import math
 import shutil
 import sys
@@ -412,6 +413,7 @@ def _completed(sentence: TableSentence, draft: ConfigDraft, prompts: Prompts) ->
         column = prompts.choose(f"--{word} COLUMN", f"The {word} of which column?", why, numbers) or ""
         sentence = TableSentence(**{**vars(sentence), word: [column]})
     if sentence.by is None:
+        others = [column for column in others if column not in sentence.columns]
         groups = [("all rows together", ""), *((_labelled(c, draft.types), c) for c in others)]
         why = "You can ask for one number, or for one number for each value of a column, such as each ward."
         sentence = replace(
@@ -435,7 +437,10 @@ def _with_groups(
         f"Tacit finds them privately: a value that few {draft.noun}s have is not shown, and the answer also "
         f"costs delta {_DELTA:g}"
     )
-    why = "Tacit does not look into the file for this: even which values occur there can be private."
+    why = (
+        "Tacit does not look into the file for this: even which values occur there can be private. In a "
+        'list, put a value that has a comma into quotes: "B,2".'
+    )
     if draft.is_new and not facts.get("budget"):
         way = prompts.choose(f"--keys {by}=A,B", title, why, [(listed, "list"), (private, "private")])
         if way == "private":
@@ -450,9 +455,11 @@ def _with_groups(
 
 
 def _keys(by: str, text: str, draft: ConfigDraft) -> list[object]:
-    words = [word for part in text.split(",") if (word := part.strip())]
+    words = [word for part in next(csv.reader([text], skipinitialspace=True)) if (word := part.strip())]
     if not words:
         raise bad_parameter("the values", "a list such as A,B", text)
+    if draft.types.get(by, "text") in {"text", "date"}:
+        return list(words)
     return read_keys_option(f"{by}={','.join(words)}", [by], draft.types)[1]
 
 
@@ -598,6 +605,7 @@ def _show(
             if kept.account is not None and kept.fits == 0 and not kept.stored:
                 check_charge(kept.account, plan)
         if not as_json:
+            typer.echo()
             show_price(plan, config, account)
         elif plan_alone:
             show_json(plan_facts(plan))

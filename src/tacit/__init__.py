@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         quantiles,
         r_squared,
         slope,
+        start,
         std,
         sum,
         variance,
@@ -80,7 +81,18 @@ __all__ = [
     "noise",
 ]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Run", "Unit"]
-__all__ += ["Dataset", "batch", "budget_plan", "col", "connect", "consortium", "protect", "stream", "when"]
+__all__ += [
+    "Dataset",
+    "batch",
+    "budget_plan",
+    "col",
+    "connect",
+    "consortium",
+    "protect",
+    "start",
+    "stream",
+    "when",
+]
 __all__ += [
     "count",
     "count_distinct",
@@ -125,7 +137,7 @@ _LAZY = {
 _LAZY |= {"genomes": "tacit.genomes", "genotypes": "tacit.genomes"}
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
 _LAZY |= dict.fromkeys(("batch", "budget_plan"), "tacit.core")
-_LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
+_LAZY |= dict.fromkeys(("col", "consortium", "protect", "start", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
     ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),
     "tacit.tables",

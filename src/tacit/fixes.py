@@ -18,8 +18,8 @@ __all__ = [
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
 FactName: TypeAlias = Literal[
-    "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "parent", "public", "record",
-    "source", "types", "unit", "version",
+    "adjacency", "bounds", "budget", "keys", "limits", "minimum_people", "name", "never_null", "parent",
+    "public", "record", "source", "types", "unit", "version",
 ]  # fmt: skip
 #: How many names a fix lists.
 MAX_NAMES: Final = 40
@@ -53,6 +53,7 @@ ACTIONS: Final[dict[str, str]] = {
     "open-ledger": "Ledger.open({path!r})",
     "restore-ledger": "put the latest copy of the ledger back and check it: ledger.verify()",
     "save-certificate": "release.certificate.save({path!r})",
+    "suggest-limits": "print(data.suggest_limits().plan(epsilon=0.1).release())",
     "summarise-units": "SELECT AVG(n) AS n FROM (SELECT {unit}, COUNT(*) AS n FROM {table} GROUP BY {unit})",
     "unseal-ledger": "ledger.unseal(statement={statement!r}, who=...)",
     "verify-ledger": "ledger.verify()",

@@ -82,7 +82,7 @@ def test_console_lines_run(page, tmp_path):
     The first line of the first tutorial starts the installed command.
     """
     makefile = (ROOT / "Makefile").read_text()
-    run = installed if page.stem == "ten_minutes" else tacit_command
+    run = installed if page.stem == "five_minutes" else tacit_command
     for line, kind, body in blocks(page):
         if kind != "console":
             continue

@@ -79,7 +79,7 @@ def test_the_survey_of_the_tutorial(place, survey, tmp_path, monkeypatch):
     assert mean.value == pytest.approx(121.3, abs=1.5)
 
 
-def test_ten_minutes_in_python(place, tmp_path, monkeypatch):
+def test_five_minutes_in_python(place, tmp_path, monkeypatch):
     """The config names a file; the line that reads it is replaced by a declaration of the same facts."""
     monkeypatch.chdir(tmp_path)
 
@@ -91,7 +91,7 @@ def test_ten_minutes_in_python(place, tmp_path, monkeypatch):
         return tc.protect(source, engine=place.engine, name="members", ledger="members.ledger", **facts)
 
     namespace = run(
-        "tutorial/ten_minutes.md",
+        "tutorial/five_minutes.md",
         {'load_config("members.toml")["members"]': 'opened("members.toml")'},
         {"opened": opened},
         frozenset({"python", "check"}),

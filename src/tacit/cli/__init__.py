@@ -1,7 +1,8 @@
 """The ``tacit`` command line: each module adds its commands to the app when it is imported here.
 
 In reading order: `_app` (global options, errors), `_context`, `_options`, `_output`, `_fixes`, `_ledger`
-(what commands share); `_init`, `_plan`, `_query`, `_budget`, `_budget_changes`, `_verify` (tables);
+(what commands share); `_declaration`, `_init`, `_plan`, `_query`, `_ask`, `_budget`, `_budget_changes`,
+`_verify` (tables);
 `_field_command`, `_fields`, `_stream`, `_survey`, `_synth` (fields); `_explain`,
 `_attacks`, `_demo`, `_doctor`, `_serve`.
 """

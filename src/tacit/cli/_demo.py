@@ -104,7 +104,7 @@ def demo(
         show,
         "Yours to keep",
         f"{target}: {files}, tacit.toml and the ledger. "
-        "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md. "
+        "Next: your own CSV in five minutes, docs/tutorial/five_minutes.md. "
         "If your terminal does not find tacit: source .venv/bin/activate, in the project's folder.",
     )
 

@@ -19,7 +19,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from tacit.cli._app import Misuse, app
 from tacit.cli._context import note_dataset, note_ledger, note_options
-from tacit.cli._ledger import check_first_charge, given_budget, left_now, whole_budget
+from tacit.cli._ledger import check_first_charge, find_account, given_budget, left_now, whole_budget
 from tacit.cli._options import (
     Asker,
     Further,
@@ -30,7 +30,7 @@ from tacit.cli._options import (
     with_options,
 )
 from tacit.cli._output import JsonOption, OutputFiles, amount_facts, plan_facts, say, show_json
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Choose, Say, Set
 from tacit.parameters import Anything, Flag
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 #: How the names of declared arguments and facts begin among the parameters of a command.
 _ASKED, _FACT = "ask_", "fact_"
+#: The kind whose questions are sentences: ``tacit ask visits.csv --mean stay`` is ``tacit ask table ...``.
+_TABLE = "table"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +92,13 @@ class Terms(Total, Asker):
         goal = self.goal
         with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
             tried = given_budget(self.budget or 1, goal, self.budget_delta)
+            account = None if self.budget else find_account(dataset_name, self.ledger)
+            tried = tried if account is None else account.budget
             plan = ask(declare(ledger=trial, budget=tried)).plan(**goal)
             if self.plan:
-                _show_plan(plan, left_now(dataset_name, self.ledger), as_json=self.as_json)
+                known = self.budget is not None or account is not None
+                lines = left_now(dataset_name, self.ledger)
+                _show_plan(plan, lines, as_json=self.as_json, budget=known)
                 return
             if plan.instalments is not None:
                 raise TacitError(
@@ -116,10 +122,12 @@ class Terms(Total, Asker):
         files.report()
 
 
-def _show_plan(plan: Plan[Any], remaining: list[str], *, as_json: bool) -> None:
+def _show_plan(plan: Plan[Any], remaining: list[str], *, as_json: bool, budget: bool) -> None:
+    """Show a plan; ``budget``: whether its account is known, and not only tried."""
     from tacit.core import plan_text
 
-    show_json(plan_facts(plan)) if as_json else say(plan_text(plan, left=False), *remaining)
+    facts = plan_facts(plan, budget=budget)
+    show_json(facts) if as_json else say(plan_text(plan, left=False, budget=budget), *remaining)
 
 
 def rows_of(release: Release[Any]) -> dict[str, object]:
@@ -311,14 +319,30 @@ class _Kinds(TyperGroup):
         from tacit.core import dataset_kinds
 
         del ctx
-        return [name for name in dataset_kinds() if _kind(name) is not None]
+        return [_TABLE, *(name for name in dataset_kinds() if _kind(name) is not None)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read a sentence about a table where neither a kind nor the help is named."""
+        is_help = bool(args) and args[0] in ctx.help_option_names
+        is_sentence = bool(args) and (
+            args[0].startswith("-") or Path(args[0]).suffix or Path(args[0]).exists()
+        )
+        if is_sentence and not is_help and args[0] not in self.list_commands(ctx):
+            args = [_TABLE, *args]
+        return super().parse_args(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         """Return the command of a kind; None if it cannot be asked here."""
         del ctx
+        app_of_kind = typer.Typer(add_completion=False)
+        if cmd_name == _TABLE:
+            from tacit.cli._ask import ask_tables
+
+            app_of_kind.command(_TABLE)(ask_tables)
+            sentence: TyperCommand = typer.main.get_command(app_of_kind)  # type: ignore[assignment]
+            return sentence
         if (kind := _kind(cmd_name)) is None:
             return None
-        app_of_kind = typer.Typer(add_completion=False)
         summary = f"Ask {kind.label}; the same question again is free."
         app_of_kind.command(cmd_name, cls=asks(cmd_name, declared=True), help=summary)(with_options(_ask))
         command: TyperCommand = typer.main.get_command(app_of_kind)  # type: ignore[assignment]
@@ -337,7 +361,8 @@ app.add_typer(
     typer.Typer(
         name="ask",
         cls=_Kinds,
-        help="Ask any kind of data that a package declares; --help after the kind shows its options.",
+        help="Ask a table in one sentence (tacit ask visits.csv --mean stay --by ward), or any other kind of "
+        "data that a package declares; --help after the kind shows its options.",
         no_args_is_help=True,
     )
 )
@@ -360,7 +385,7 @@ def _ask(
             "--plot", "omitted", files.plot, fix=Say("write --out answer.json, and draw that")
         )
     if not source.exists():
-        raise TacitError("unknown-table", f"there is no file {source}", fix=Say("check its name and folder"))
+        raise missing_file(source, "unknown-table")
     kind, facts = declared_kind(given.command.kind), given.facts()
     policy = {"unit": unit, "version": version, "limits": dict(map(read_limit_option, limit or ()))}
 

@@ -155,6 +155,7 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
         f"ask for AVG({arguments['expression']}) first, with --bounds {arguments['expression']}=auto, and "
         "declare the bounds that it finds in tacit.toml"
     ),
+    "suggest-limits": lambda *_: "tacit limits --epsilon 0.1 suggests a number, privately",
     "give-key-file": _give_key_file,
     "give-witness-file": lambda *_: "keep the ledger in a folder that you may write to",
     "grow-budget": _grow_budget,
@@ -277,11 +278,11 @@ _RENAMED: Final = {
 _FLAGS: Final = frozenset({"again", "directed", "promised", "replace"})
 _OPTIONS: Final = frozenset(
     {
-        "account", "baseline", "charge", "confidence", "days", "days-before", "degree-bound", "delta",
-        "epsilon", "error",
+        "account", "advantage", "baseline", "charge", "confidence", "days", "days-before",
+        "degree-bound", "delta", "epsilon", "error",
         "false-alarm", "family", "focus", "k", "lat", "level", "lon", "mean-degree", "most-days", "n",
         "nodes", "prior", "purpose", "rho",
-        "samples", "size", "statement", "statistic", "tau", "trials", "who", "window", "within",
+        "samples", "size", "statement", "statistic", "tau", "total", "trials", "who", "window", "within",
     }
 )  # fmt: skip
 
@@ -331,6 +332,8 @@ def _parameter(name: str, value: object, context: CommandContext) -> str:
             return "; ".join(_declare(Declare(name, one, column=key), context) for key, one in value.items())
         case "box", ((south, west), (north, east)):
             return "--box " + " ".join(map(number_text, (south, west, north, east)))
+        case (("attack" | "belief"), (start, end)):
+            return f"--{name} {number_text(start)},{number_text(end)}"
         case "keys", _:
             return fact_option("keys", "COLUMN", ["A", "B"])
         case _ if name in get_args(FactName):

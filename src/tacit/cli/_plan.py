@@ -56,6 +56,8 @@ class KeptBudget:
         What helps if the plan does not fit into what is left.
     trouble
         Why the ledger could not be read, or would refuse the plan.
+    afterwards
+        What it has left after the plan, in words, if it and the accounts above it can pay for it.
     """
 
     account: Account | None = None
@@ -65,14 +67,15 @@ class KeptBudget:
     stored: bool = False
     fix: str = ""
     trouble: str = ""
+    afterwards: str = ""
 
     def lines(self) -> list[str]:
         """Return what a person should know before asking."""
         lines = [f"left now{self.words}"] if self.account is not None else []
         if self.stored:
             lines.append("this answer is stored: asking again is free")
-        elif self.fits:
-            lines.append(f"enough for this plan {times(self.fits)}")
+        elif self.afterwards:
+            lines.append(f"left afterwards: {self.afterwards}")
         elif self.fits == 0 and not self.trouble:
             lines.append(
                 f"this is more than what is left, so the budget cannot pay for this plan now: {self.fix}"
@@ -86,6 +89,7 @@ class KeptBudget:
             "fits_now": self.fits,
             "stored": self.stored,
             "trouble": self.trouble or None,
+            "afterwards": self.afterwards or None,
         }
 
 
@@ -103,7 +107,7 @@ def times(count: int) -> str:
 def what_helps(account: Account, plan: Plan[AnswerTable]) -> str:
     """Return what helps if an account cannot pay for a plan; empty if it can."""
     try:
-        account.filter.after(account.filter.spend_of(plan.cost))
+        account.filter.after(account.filter.spend_of(plan.cost, plan.promise))
     except TacitError as refusal:
         return str(in_words_of_the_command(refusal).fix)
     return ""
@@ -140,8 +144,8 @@ def _read(ledger: Ledger, payer: str, name: str, budget: Budget, plan: Plan[Answ
 
     [member] = members_of(plan)
     account, is_own = ledger.account(payer), payer == name
-    remaining, words = left_in_words(ledger, payer, member.blocks if is_own else ())
-    fits = None if member.blocks else question.more_like_it(ledger, payer, plan.cost)
+    fits = None if member.blocks else question.more_like_it(ledger, payer, plan)
+    remaining, words = left_in_words(ledger, payer, member.blocks if is_own else (), fits)
     stored = is_own and ledger.paid_release(name, plan.hash, version=member.identity.version) is not None
     trouble = _trouble(ledger, account, budget if is_own else account.budget)
     levels = [account]
@@ -149,7 +153,18 @@ def _read(ledger: Ledger, payer: str, name: str, budget: Budget, plan: Plan[Answ
         levels.append(ledger.account(levels[-1].parent))
     fix = next(filter(None, (what_helps(level, plan) for level in levels)), "")
     words = words if is_own else f" of {printable(payer)}{words}"
-    return KeptBudget(account, remaining, words, fits, stored, fix, trouble)
+    afterwards = "" if member.blocks else _afterwards(levels, plan)
+    return KeptBudget(account, remaining, words, fits, stored, fix, trouble, afterwards)
+
+
+def _afterwards(levels: list[Account], plan: Plan[AnswerTable]) -> str:
+    """Return what all accounts that pay have left after a plan; empty if one of them cannot pay."""
+    from tacit.accounting import least_left
+
+    cost, promise = plan.cost, plan.promise
+    charged = [one.filter.charged(one.filter.spend_of(cost, promise), cost.fits) for one in levels]
+    after = [filter_ for filter_ in charged if filter_ is not None]
+    return str(least_left([one.left(cost, promise) for one in after])) if len(after) == len(levels) else ""
 
 
 def _trouble(ledger: Ledger, account: Account, declared: Budget) -> str:
@@ -175,26 +190,44 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Show a question's cost, its likely error, and what is left in the ledger. Charges nothing."""
-    from tacit.core import plan_text
     from tacit.ledger import Ledger
 
     declared, name = place.read(sql)
     with Ledger.memory() as ledger:
         dataset = question.alone(declared, name).dataset(name, ledger=ledger)
         planned = price.plan(dataset, sql, question.public_keys(declared, name, price.keys))
-        account, fits = ledger.account(name), question.more_like_it(ledger, name, planned.cost)
+        account = ledger.account(name)
+        if not as_json:
+            show_price(planned, declared, account)
+            return
+        fits, facts = question.more_like_it(ledger, name, planned), _facts(planned)
     kept_in_ledger = kept_budget(declared, name, account.budget, planned)
-    if as_json:
-        show_json({**_facts(planned), "fits": fits, **kept_in_ledger.to_json()})
-        return
+    show_json({**facts, "fits": fits, **kept_in_ledger.to_json()})
+
+
+def show_price(planned: Plan[AnswerTable], declared: Config, account: Account) -> None:
+    """Show a plan, and how often what is left can pay for it.
+
+    Parameters
+    ----------
+    planned, declared
+        The plan and the config that declares its dataset.
+    account
+        The account that the dataset gets from that config, in a ledger in memory.
+    """
+    from tacit.core import plan_text
+
     say(plan_text(planned, left=False))
+    kept_in_ledger = kept_budget(declared, account.name, account.budget, planned)
     if kept_in_ledger.lines():
         say(*kept_in_ledger.lines())
-    elif fits:
-        say(f"a budget of {budget_text(account.budget)} can pay for this plan {times(fits)}")
-    else:
-        total, help_ = budget_text(account.budget), what_helps(account, planned)
+        return
+    total, help_ = budget_text(account.budget), what_helps(account, planned)
+    if help_:
         say(f"this is more than the whole budget ({total}), so the budget cannot pay for it: {help_}")
+    else:
+        fits = account.filter.how_many(planned.cost, planned.promise)
+        say(f"a budget of {total} can pay for this plan {times(fits)}")
 
 
 def _facts(plan: Plan[AnswerTable]) -> dict[str, object]:

@@ -88,7 +88,8 @@ class Table:
     """One declared table: protected (its rows belong to units), or public (``key`` is unique in it).
 
     ``reading`` is what the curator declared of how its file is written, such as its encoding. It is part of
-    every question: the same file read in another way has other answers.
+    every question: the same file read in another way has other answers. ``unique`` are the unit's columns
+    that the catalogue of the database keeps unique, if the limit of one row follows from them.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Table:
     columns: tuple[str, ...] | None = None
     key: str | None = None
     reading: tuple[tuple[str, str], ...] = ()
+    unique: tuple[str, ...] = ()
 
     def fact(self, column: str) -> Fact:
         """Return what is known of a column, also from how its file is written."""
@@ -128,6 +130,8 @@ class Limits:
         Whether ``rows`` is the default, not a chosen limit.
     of_tables
         Rows of single tables, by name, where they differ from ``rows``.
+    keyed
+        The tables in which a unique key leaves each unit one row: there the default is one row.
 
     Examples
     --------
@@ -144,6 +148,7 @@ class Limits:
     pairs: int = DEFAULT_PAIRS
     is_default: bool = field(default=False, repr=False, compare=False)
     of_tables: tuple[tuple[str, int | None], ...] = field(default=(), repr=False)
+    keyed: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, given: Mapping[str, LimitGiven] | Limits | None) -> Limits:
@@ -187,11 +192,12 @@ class Limits:
         }  # fmt: skip
         limits = Limits.read({**now, **changes})
         is_default = self.is_default and limits.rows == self.rows
-        return replace(limits, is_default=is_default, of_tables=self.of_tables)
+        return replace(limits, is_default=is_default, of_tables=self.of_tables, keyed=self.keyed)
 
     def rows_of(self, table: str) -> int | None:
         """Return how many rows of one unit count in a table; None where nothing limits them."""
-        return dict(self.of_tables).get(table, self.rows)
+        by_key = self.is_default and table in self.keyed
+        return dict(self.of_tables).get(table, 1 if by_key else self.rows)
 
     def is_default_of(self, table: str) -> bool:
         """Return whether nobody chose how many rows of this table count."""

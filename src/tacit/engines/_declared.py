@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Node, Statistic, TableQuestion
     from tacit.core import Kind
-    from tacit.engines._values import TypeFamily
+    from tacit.engines._values import TypeFamily, UniqueColumns
     from tacit.engines.sql._dialect import Dialect, StoredType
 
 #: The dialects by name, and the rooms that write them.
@@ -95,6 +95,11 @@ class DeclaredTables:
     def stored_as(self, table: str) -> Mapping[str, TypeFamily]:
         """Return the declared types of a table's columns."""
         return self._tables[table].stored
+
+    def unique(self, table: str) -> UniqueColumns:
+        """Return nothing: what is unique stands in the public facts of the table."""
+        del table
+        return ()
 
     def missing_file(self, table: str) -> str:
         """Return nothing: there is no file here."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tacit.algebra import Node, Statistic, TableQuestion
-    from tacit.engines._values import TypeFamily
+    from tacit.engines._values import TypeFamily, UniqueColumns
     from tacit.engines.sql._relations import SqlWriter
     from tacit.fixes import Fix
 
@@ -62,6 +62,12 @@ class Engine(Protocol):
 
     def stored_as(self, table: str) -> Mapping[str, TypeFamily]:
         """Return the declared types of a table's columns; empty where types come from the values."""
+
+    def unique(self, table: str) -> UniqueColumns:
+        """Return the lists of columns that the catalogue keeps unique, in all rows of a table.
+
+        They are what the catalogue enforces, never what the rows show. No row is read.
+        """
 
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""

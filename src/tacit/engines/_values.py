@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 #: The columns of a source in order, each with its DuckDB type.
 ColumnTypes: TypeAlias = Sequence[tuple[str, str]]
+#: Lists of columns, each of which the catalogue of a database keeps unique.
+UniqueColumns: TypeAlias = Sequence[tuple[str, ...]]
 #: How values of a type are read.
 TypeFamily: TypeAlias = Literal["number", "text", "boolean", "moment"]
 TYPE_FAMILIES: tuple[TypeFamily, ...] = ("number", "text", "boolean", "moment")

@@ -10,6 +10,7 @@ In reading order:
 - `reading`: values and intervals from noisy integers
 - `workloads`: cross tables, ranges and hierarchies: many counts in one plan
 - `_consortium`: one question to several datasets
+- `_start`: a dataset, its first question and the answer in one call
 - `_public_facts`: the public facts of a dataset as a document, and a dataset from them
 - `_config`: datasets that are declared in ``tacit.toml``
 - `_invented`: example visits, rehearsals and neighbouring tables for audits; no row in them is real
@@ -31,6 +32,7 @@ from tacit.tables._invented import (
 )
 from tacit.tables._protect import protect
 from tacit.tables._public_facts import open_facts
+from tacit.tables._start import start
 from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.planning._table_subject import TableSubject
@@ -143,6 +145,7 @@ __all__ = [
     "rows_document",
     "rows_question",
     "slope",
+    "start",
     "std",
     "sum",
     "variance",

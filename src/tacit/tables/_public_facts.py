@@ -58,6 +58,7 @@ def facts_document(dataset: TableDataset) -> dict[str, JSON]:
         "one_table": dataset.is_one_table,
         "record": dataset.record,
         "limits": _limits(dataset.limits),
+        **({} if dataset.minimum_people is None else {"minimum_people": dataset.minimum_people}),
         "block_column": None if block is None else {"name": block.name, "kind": block.kind},
         "dialect": {"name": writer.dialect.name, "settings": writer.dialect.settings()},
         "tables": [
@@ -87,6 +88,7 @@ def _table(table: Table, engine: Engine, types: dict[str, str | None]) -> JSON:
         "facts": {column: _fact(fact) for column, fact in sorted(table.facts.items())},
         "types": types,
         **({"reading": dict(table.reading)} if table.reading else {}),
+        **({"unique": list(table.unique)} if table.unique else {}),
         **({} if table.key is None else {"values": _values(table, engine)}),
     }
 
@@ -208,6 +210,7 @@ def _dataset(document: Mapping[str, Any], ledger: Charger) -> TableDataset:
     for table in tables.values():
         owners = identity.unit.columns if table.key is None else (table.key,)
         _insist(table.columns is None or set(owners) <= set(table.columns))
+        _insist(not table.unique or (table.key is None and set(table.unique) <= set(owners)))
     engine = DeclaredTables(
         {
             one_table["name"]: _declared(tables[one_table["name"]], one_table)
@@ -219,7 +222,12 @@ def _dataset(document: Mapping[str, Any], ledger: Charger) -> TableDataset:
     column = None if block is None else BlockColumn(_name(block["name"]), _one_of(KINDS, block["kind"]))
     limits, one_table = _read_limits(document["limits"], tables), document["one_table"]
     record = document["record"]
-    return TableDataset(identity, ledger, tables, limits, main.name, one_table, engine, column, record=record)
+    minimum = document.get("minimum_people")
+    _insist(minimum is None or (type(minimum) is int and 1 < minimum <= _MAX_LIMIT))
+    return TableDataset(
+        identity, ledger, tables, limits, main.name, one_table, engine, column, minimum_people=minimum,
+        record=record,
+    )  # fmt: skip
 
 
 def _identity(document: Mapping[str, Any]) -> Identity:
@@ -238,7 +246,8 @@ def _read_limits(document: Mapping[str, Any], tables: Mapping[str, Table]) -> Li
         _insist(number is None or (type(number) is int and 0 < number <= _MAX_LIMIT))
     _insist(document["pairs"] is not None and type(document["default"]) is bool)
     _insist(all(tables[name].key is None for name, _ in of_tables))
-    return Limits(rows, groups, per_group, joined, document["pairs"], document["default"], of_tables)
+    keyed = tuple(name for name, table in tables.items() if table.unique)
+    return Limits(rows, groups, per_group, joined, document["pairs"], document["default"], of_tables, keyed)
 
 
 def _read_table(name: str, document: Mapping[str, Any]) -> Table:
@@ -250,7 +259,8 @@ def _read_table(name: str, document: Mapping[str, Any]) -> Table:
     key = document["key"]
     names = None if columns is None else tuple(columns)
     reading = _reading(document.get("reading", {}))
-    return Table(name, facts, names, key if key is None else _name(key), reading)
+    unique = tuple(_column(column) for column in document.get("unique", ()))
+    return Table(name, facts, names, key if key is None else _name(key), reading, unique)
 
 
 def _reading(pairs: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -334,3 +334,16 @@ def rows_of(draw: random.Random, names) -> dict[str, list]:
         (name, draw.choice("ABC"), draw.choice([-1, 0, 2, 3, 8, 9, 50])) for name in names for _ in range(6)
     ]
     return {"pid": [m[0] for m in made], "ward": [m[1] for m in made], "x": [float(m[2]) for m in made]}
+
+
+def test_a_limit_that_the_plan_should_find_is_refused_with_the_question_that_suggests_one():
+    facts = {"unit": "patient_id", "budget": tc.Budget(epsilon=1)}
+    visits = tc.protect(tc.tables.example_visits(), **facts)
+    for ask in (
+        lambda: visits.limit(rows="auto"),
+        lambda: visits.sql("SELECT COUNT(*) AS n FROM data", limits={"rows": "auto"}),
+        lambda: tc.protect(tc.tables.example_visits(), limits={"rows": "auto"}, **facts),
+    ):
+        with pytest.raises(tc.TacitError, match="cannot find the limit 'rows' by itself") as refused:
+            ask()
+        assert "data.suggest_limits().plan(epsilon=0.1).release()" in str(refused.value)

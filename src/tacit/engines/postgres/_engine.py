@@ -34,6 +34,7 @@ from tacit.engines.postgres._tables import (
     find_table,
     hold_tables,
     key_text,
+    unique_columns,
 )
 from tacit.engines.sql._relations import SqlWriter
 from tacit.engines.sql._statements import public_values_sql, statements
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Node, Statistic, TableQuestion
     from tacit.engines._interface import SmallTables, StatementRows
-    from tacit.engines._values import TypeFamily
+    from tacit.engines._values import TypeFamily, UniqueColumns
     from tacit.engines.sources._sources import SourceTable
     from tacit.engines.sql._statements import Statement
 
@@ -239,6 +240,19 @@ class PostgresEngine:
         view = self._views.get(table)
         columns = () if view is None else view.columns
         return {column.name: _FAMILIES[column.stored] for column in columns if column.stored}
+
+    def unique(self, table: str) -> UniqueColumns:
+        """Return the columns of each PRIMARY KEY and each UNIQUE constraint of a table. Reads no row."""
+        import psycopg
+
+        with self._lock:
+            try:
+                session = self._opened()
+                self._described(session, table)
+                return unique_columns(session, self._located[table])
+            except psycopg.Error:
+                self._drop()
+                return ()
 
     def missing_file(self, table: str) -> str:
         """Return nothing: a table of a database is no file."""

@@ -72,6 +72,12 @@ ORDER BY array_position($1, nspname::text) LIMIT 1"""
 _BELOW = """WITH RECURSIVE below(relid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1
 UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
 SELECT count(*) FROM below JOIN pg_class ON oid = relid WHERE relkind NOT IN ('r', 'p')"""
+#: Of a table that others inherit from, a key holds in its own rows alone.
+_KEYS = """SELECT array(
+SELECT attname::text FROM pg_attribute WHERE attrelid = conrelid AND attnum = ANY(conkey))
+FROM pg_constraint c JOIN pg_class t ON t.oid = conrelid
+WHERE conrelid = $1 AND contype IN ('p', 'u') AND NOT condeferrable AND convalidated
+AND (relkind = 'p' OR NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhparent = conrelid))"""
 _SAME_FILES = """WITH RECURSIVE below(relid) AS (SELECT $1::oid
 UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
 SELECT bool_and(pg_relation_filenode(oid) IS NOT DISTINCT FROM nullif(relfilenode, 0))
@@ -457,6 +463,11 @@ def hold_tables(session: Session, tables: Sequence[FoundTable], quote: Callable[
             session.execute(f"SELECT 1 FROM {places[table]} WHERE FALSE")
         if session.execute(_SAME_FILES, (table.oid,)).fetchall() != [(True,)]:
             raise psycopg.OperationalError("the table was rewritten")
+
+
+def unique_columns(session: Session, table: FoundTable) -> tuple[tuple[str, ...], ...]:
+    """Return the columns of each key that holds in all rows of a table."""
+    return tuple(tuple(names) for (names,) in session.execute(_KEYS, (table.oid,)).fetchall())
 
 
 def described_columns(session: Session, table: FoundTable) -> tuple[StoredColumn, ...]:

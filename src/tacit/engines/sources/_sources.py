@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from tacit.algebra import ValueGrid
-    from tacit.engines._values import ColumnTypes
+    from tacit.engines._values import ColumnTypes, UniqueColumns
     from tacit.fixes import Fix
 
 #: What can be declared of how a CSV file is written, sorted by name, and what holds if nothing is declared.
@@ -47,6 +47,10 @@ _GENERATED = """SELECT c.column_name FROM information_schema.columns c JOIN duck
 ON (c.table_catalog, c.table_schema, c.table_name) = (t.database_name, t.schema_name, t.table_name)
 WHERE c.table_catalog = $1 AND c.table_schema = $2 AND c.table_name = $3 AND (c.is_generated = 'ALWAYS' OR
 (c.is_generated IS NULL AND c.column_default IS NOT NULL AND contains(upper(t.sql), 'GENERATED ALWAYS')))"""
+
+_KEYS = """SELECT constraint_column_names FROM duckdb_constraints()
+WHERE database_name = $1 AND schema_name = $2 AND table_name = $3
+AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +130,11 @@ class Source:
         del name
         return None
 
+    def unique(self, name: str) -> UniqueColumns:
+        """Return the columns that the catalogue of a database keeps unique; none where there is none."""
+        del name
+        return ()
+
     def stamp(self) -> object:
         """Return what changes when a file changes; it stays inside the engine. None where it is unknown."""
         return None
@@ -192,6 +201,27 @@ class StoredTable(Source):
                 return self.described(con, name)
         except duckdb.Error:
             return None
+
+    def unique(self, name: str) -> UniqueColumns:
+        """Return the columns of each PRIMARY KEY and each UNIQUE constraint. No row is read."""
+        if not self.is_there:
+            return ()
+        import duckdb
+
+        try:
+            if not self.is_file:
+                return self._unique(self.place.cursor(), name)  # type: ignore[attr-defined]
+            with duckdb.connect() as con:
+                self.attach(con, name)
+                return self._unique(con, name)
+        except duckdb.Error:
+            return ()
+
+    def _unique(self, con: duckdb.DuckDBPyConnection, name: str) -> UniqueColumns:
+        source = self if self.within else self.find(con, name)
+        names = {column.lower(): column for column, _ in source.described(con, name)}
+        keys = con.execute(_KEYS, list(source.within)).fetchall()
+        return tuple(tuple(names[str(column).lower()] for column in key) for (key,) in keys)
 
     def attach(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Give a connection the database, for reading."""

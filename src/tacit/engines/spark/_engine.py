@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Node, Statistic, TableQuestion
     from tacit.engines._interface import SmallTables, StatementRows
-    from tacit.engines._values import ColumnTypes, TypeFamily
+    from tacit.engines._values import ColumnTypes, TypeFamily, UniqueColumns
     from tacit.engines.sources._sources import SourceTable
     from tacit.engines.spark._dialect import SparkDialect
     from tacit.engines.sql._relations import StoredTypes
@@ -181,6 +181,11 @@ class SparkEngine:
         """Return the declared types of a table's columns, as `columns` found them. Reads nothing."""
         types = self._types.get(table, ())
         return {name: type_family for name, kind in types if (type_family := family_of(kind)) is not None}
+
+    def unique(self, table: str) -> UniqueColumns:
+        """Return nothing: a catalogue of Spark enforces no keys."""
+        del table
+        return ()
 
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""

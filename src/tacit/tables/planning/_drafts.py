@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.core import AnswerTable, Draft, Forecast, warn_of_delta
 from tacit.errors import TacitError
 from tacit.mechanisms import KeySelection
+from tacit.tables.planning._advice import PRICE, advice_on
 from tacit.tables.planning._bounds_search import is_open, search_steps
 from tacit.tables.planning._found_bounds_subject import FoundBoundsSubject
 from tacit.tables.planning._pricing import Pricing, asks_of, noises_of
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 #: One dataset's part of a question: what it is asked, its goal, and how the release is shown.
 TableMember: TypeAlias = "tuple[TableDataset, TableQuestion, Goal, Presentation | None]"
+_MANY_ROWS = 10**12  # so many that no error reaches the width of its range
 
 
 def draft_table(
@@ -72,7 +75,7 @@ def drafts_of(members: Sequence[TableMember]) -> list[Draft[AnswerTable]]:
 def _meaning(pricing: Pricing) -> tuple[object, ...]:
     """Return what must be the same where numbers are added: groups, integers and how they are read."""
     question = pricing.question
-    return question.by, question.keys, question.sample, pricing.steps, pricing.columns
+    return question.by, question.keys, question.sample, pricing.steps, pricing.columns, pricing.minimum
 
 
 def _draft(
@@ -101,7 +104,10 @@ def _draft(
             if joint is None
             else forecast_of_levels(question, columns, joint, level)
         ),
-        facts=lambda: _facts(dataset, pricing, ask, paid_steps, subject.blocks, joint=joint is not None),
+        facts=lambda: [
+            *_facts(dataset, pricing, ask, paid_steps, noises, subject.blocks, joint=joint is not None),
+            *(advice_on(question, dataset, partial(_errors, dataset, goal)) if single else ()),
+        ],
         asked=in_words(question, shape=dataset.record == "shape"),
         present=None if post is None else post.apply,
     )
@@ -131,10 +137,14 @@ def _subject(
         noises=noises,
         columns=columns,
         captions=captions,
-        omissions=lambda: left_out(question, pricing.who, paid_steps, dataset),
+        omissions=lambda: (
+            *left_out(question, pricing.who, paid_steps, dataset),
+            *(text for _, text in _minimum(pricing, noises, dataset)),
+        ),
         sampled=None if question.sample is None else share_of_sample(question.sample),
         rows_per_unit=None if dataset.identity.unit.per else pricing.who.total,
         levels=joint,
+        minimum=pricing.minimum,
     )
     _ = subject.sql  # what cannot be written is refused now
     return subject
@@ -145,6 +155,7 @@ def _facts(
     pricing: Pricing,
     ask: Ask,
     paid_steps: tuple[PaidStep, ...],
+    noises: tuple[StepNoise, ...],
     blocks: tuple[str, ...],
     *,
     joint: bool,
@@ -153,8 +164,31 @@ def _facts(
     return [
         *facts_of(pricing.question, pricing.who, paid_steps, pricing.columns, dataset, joint=joint),
         *facts_of_blocks(dataset, blocks),
+        *_minimum(pricing, noises, dataset),
         *([("delta", warning)] if warning else []),
     ]
+
+
+def _errors(dataset: TableDataset, goal: Goal, question: TableQuestion) -> dict[str, float]:
+    """Return the error of each column that a question would have at this price, for comparison.
+
+    Ratios of errors do not depend on the number of rows, so that any large number stands for it.
+    """
+    pricing = Pricing.of(dataset, question, goal, added=False)
+    [ask], [inner] = asks_of([pricing], [goal])
+    if goal.within is not None:
+        return {PRICE: float(ask.epsilon or 0)}
+    paid_steps = calibrate(pricing.steps, pricing.who, inner, pricing.weights)
+    noises = noises_of([pricing], [paid_steps])
+    errors = {c.name: c.reading.expected(noises[c.step], pricing.level, _MANY_ROWS) for c in pricing.columns}
+    return {name: error for name, error in errors.items() if error is not None}
+
+
+def _minimum(pricing: Pricing, noises: tuple[StepNoise, ...], dataset: TableDataset) -> list[tuple[str, str]]:
+    """Say which lines the curator's minimum hides, if there is one."""
+    if pricing.minimum is None:
+        return []
+    return [("minimum", pricing.minimum.words(noises[pricing.minimum.step], dataset.identity.unit))]
 
 
 def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, dataset: TableDataset) -> str:

@@ -35,7 +35,7 @@ from tacit.tables.questions._python_expressions import Expr, as_node, col, when
 from tacit.tables.reading._readings import Cell, Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tacit.algebra import Node, TableQuestion
     from tacit.core import AnswerTable, Cells, Release
@@ -106,6 +106,19 @@ def percent(cells: Cells) -> str:
 def cut_lines(question: TableQuestion, dataset: TableDataset) -> list[str]:
     """Return what the dataset's notes say about a question."""
     return [note.text for note in dataset.noted if note.concerns(question)]
+
+
+def refuse_automatic(limits: Mapping[str, object]) -> None:
+    """Refuse a limit that the plan should find: the noise of everything else follows from the limit."""
+    for name, value in limits.items():
+        if value == "auto":
+            raise TacitError(
+                "not-allowed",
+                f"a plan cannot find the limit {name!r} by itself",
+                why="the noise of every column follows from the limit, so it must be known before the plan; "
+                "a separate question can suggest it, and counts each unit once",
+                fix=Do("suggest-limits"),
+            )
 
 
 def cut_note(dataset: TableDataset, release: Release[AnswerTable]) -> CutNote:

@@ -53,6 +53,7 @@ from tacit.tables.questions._keys import (
     rollup_levels,
     typed_keys,
 )
+from tacit.tables.questions._limit_advice import refuse_automatic
 from tacit.tables.questions._pandas_hints import PandasHints, question_hint
 from tacit.tables.questions._python_expressions import Expr, as_node, as_value, check_name, names_needed
 from tacit.tables.questions._question_kinds import TABLE
@@ -411,6 +412,7 @@ class Rows(PandasHints, WorkloadQuestions):
         --------
         ``visits.limit(rows=3, groups=2).group_by("hospital").agg(n=tc.count())``
         """
+        refuse_automatic(limits)
         if "pairs" in limits:
             raise TacitError(
                 "not-allowed",

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tacit.algebra import document, sources_of
+from tacit.algebra import document, scans_of, sources_of
 from tacit.core import ANY_TOTAL, Argument, Content, Draft, Goal, Question, QuestionKind, WireForm
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Declare
 from tacit.parameters import Anything
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tacit.algebra import Statistic, TableQuestion
-    from tacit.core import JSON, Task
+    from tacit.core import JSON, Table, Task
     from tacit.engines import Engine
     from tacit.tables._dataset import TableDataset
     from tacit.tables.questions._rows import Rows
@@ -192,6 +192,19 @@ class RowsSubject(ABC):
         return unavailable_source(self.engine, self.asked, self.statistics)
 
 
+def _without_key(table: Table) -> TacitError:
+    """Refuse to count one row of each unit because of a key that is gone: rows could be dropped silently."""
+    columns = " and ".join(table.unique)
+    return TacitError(
+        "unknown-table",
+        f"{columns} was unique in the table {table.name!r} when the dataset was declared, but is not unique "
+        "now",
+        why="nothing was charged; because of that key, only one row of each unit counts, and others would be "
+        "dropped",
+        fix=Declare("limits", 1, column="rows"),
+    )
+
+
 def unavailable_source(
     engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...]
 ) -> TacitError | None:
@@ -200,12 +213,16 @@ def unavailable_source(
     Whether a file exists says nothing about its rows, so this is checked before the charge.
     """
     unknown = None
+    for scan in scans_of(question.input):
+        if scan.rows == 1 and scan.table.unique and scan.table.unique not in engine.unique(scan.table.name):
+            return _without_key(scan.table)
     for table in sources_of(question.input):
         if path := engine.missing_file(table.name):
-            return TacitError(
+            return missing_file(
+                path,
                 "unknown-table",
-                f"the file of the table {table.name!r} does not exist: {path}",
-                why="nothing was charged; the file was moved or deleted after the dataset was declared",
+                why=f"nothing was charged; the file of the table {table.name!r} was moved or deleted after "
+                "the dataset was declared",
                 fix="put the file back, or declare the dataset with its new path",
             )
         if table.columns is None and engine.columns(table.name) is None:

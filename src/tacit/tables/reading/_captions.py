@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tacit.algebra import Contribution, Measure, Node, Relation, TableQuestion, ValueGrid
-    from tacit.core import Unit
+    from tacit.core import Table, Unit
     from tacit.tables._dataset import TableDataset
     from tacit.tables.planning._bounds_search import BoundsSearch
     from tacit.tables.planning._pricing import ReleasedColumn
@@ -278,17 +278,17 @@ def _limits_rows(node: Relation) -> bool:
             return _limits_rows(inner)
 
 
-def _limits_below_units(node: Relation) -> bool:
+def limits_below_units(node: Relation) -> bool:
     """Return whether numbers within a unit are made from limited rows."""
     match node:
         case PerUnit():
             return _limits_rows(node)
         case JoinUnits(left, right, _, _):
-            return _limits_below_units(left) or _limits_below_units(right)
+            return limits_below_units(left) or limits_below_units(right)
         case JoinPublic(left, _, _, _, _):
-            return _limits_below_units(left)
+            return limits_below_units(left)
         case Where(inner, _) | Project(inner, _):
-            return _limits_below_units(inner)
+            return limits_below_units(inner)
         case Scan():
             return False
 
@@ -348,7 +348,7 @@ def facts_of(
             facts.append(("totals", _TOGETHER if joint else _SUMMED))
     searches = searches_of(question, [one.step for one in paid_steps], [one.mechanism for one in paid_steps])
     for i, step in enumerate(paid_steps):
-        outputs = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
+        outputs = ", ".join(c.name for c in columns if c.step == i) or _unread(step)
         if i in {place for one in searches.values() for place in (one.octaves, one.parts)}:
             outputs = f"bounds of {words_of(step.step.statistic.argument)}"  # type: ignore[arg-type]
         facts.append((outputs, _share(step, contributed)))
@@ -375,6 +375,12 @@ def searches_in_words(searches: Mapping[Node, BoundsSearch]) -> list[str]:
     each = " in a group" if several and not pooled else ""
     needed = f"it needs about {rows:,} rows{each}"
     return [f"{share} of the cost finds the bounds of {names} privately; {needed}{shared}"]
+
+
+def _unread(step: PaidStep) -> str:
+    """Name what a step is for that no column is read off."""
+    is_selection = isinstance(step.mechanism, KeySelection)
+    return "which groups exist" if is_selection else "people of each group, for the minimum"
 
 
 def limits_of(
@@ -435,7 +441,7 @@ def _limits(question: TableQuestion, contributed: Contribution, dataset: TableDa
         text += f", in {groups}" if contributed.groups == 1 else f", in at most {groups}"
         if contributed.groups > 1 and contributed.per_group != contributed.total:
             text += f", with at most {_rows(contributed.per_group)} in each"
-    some = any(marked.values()) or len(marked) > 1 or _limits_below_units(question.input)
+    some = any(marked.values()) or len(marked) > 1 or limits_below_units(question.input)
     if rows_read and some and set(marked) != {contributed.total}:
         text += f"; Tacit reads at most {_rows_of_tables(rows_read, owner)}"
     return text
@@ -450,13 +456,14 @@ def limits_in_words(contributed: Contribution, dataset: TableDataset) -> str:
 def _read_rows(node: Relation, dataset: TableDataset) -> list[tuple[str, int, str]]:
     """List the tables that are read under a row limit: name, limit, and a mark where nobody chose it."""
     limits = dataset.limits
-    return list(
-        dict.fromkeys(
-            (table, rows, " (default)" if limits.is_default_of(table) and rows == limits.rows else "")
-            for scan in scans_of(node)
-            if (rows := scan.rows) is not None and (table := scan.table.name)
-        )
-    )
+
+    def mark(table: Table, rows: int) -> str:
+        if table.unique and rows == 1:
+            return f" ({' and '.join(table.unique)} is unique in {table.name})"
+        return " (default)" if limits.is_default_of(table.name) and rows == limits.rows else ""
+
+    scans = [(scan.table, scan.rows) for scan in scans_of(node) if scan.rows is not None]
+    return list(dict.fromkeys((table.name, rows, mark(table, rows)) for table, rows in scans))
 
 
 def _rows_of_tables(rows_read: list[tuple[str, int, str]], owner: str) -> str:

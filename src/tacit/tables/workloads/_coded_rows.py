@@ -22,6 +22,7 @@ import numpy as np
 from tacit.algebra import RowCounts, TableQuestion, can_be_missing, contribution, document, scope
 from tacit.core import Task
 from tacit.errors import TacitError
+from tacit.tables.planning._advice import advice_on_counts
 from tacit.tables.planning._exact_integers import public_tables
 from tacit.tables.questions._rows_questions import RowsSubject, rows_document, unavailable_source
 from tacit.tables.reading._captions import (
@@ -198,7 +199,8 @@ class CountedQuestion:
     def facts(self) -> list[tuple[str, str]]:
         """How much of a unit counts, and which blocks pay."""
         limits = [] if self.dataset.unit.is_row else [("limits", limits_in_words(self.who, self.dataset))]
-        return [*limits, *facts_of_blocks(self.dataset, self.blocks)]
+        advice = advice_on_counts(self.asked, self.dataset)
+        return [*limits, *facts_of_blocks(self.dataset, self.blocks), *advice]
 
     def left_out(self) -> tuple[str, ...]:
         """Say which rows are not counted."""
@@ -328,6 +330,7 @@ class CodedSource:
             *limits_of(self.question, self.contribution, self.dataset),
             *((("not counted", omissions[0]),) if omissions else ()),
             *facts_of_blocks(self.dataset, self.blocks),
+            *advice_on_counts(self.question, self.dataset),
         ]
 
     def in_words(self) -> str:

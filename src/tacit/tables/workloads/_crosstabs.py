@@ -25,6 +25,7 @@ from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import DiscreteLaplace, ResidualNoise
 from tacit.parameters import Choice, Listed
 from tacit.strategies import ResidualSets, tables_up_to
+from tacit.tables.planning._advice import advice_on_counts
 from tacit.tables.planning._pricing import smallest_epsilon
 from tacit.tables.questions._rows_questions import read_rows, rows_document
 from tacit.tables.reading._captions import (
@@ -204,6 +205,7 @@ class CrossDesign:
                 *(("not counted", one) for one in omissions()[:1]),
                 *facts_of_blocks(dataset, blocks),
                 *((("delta", warning),) if warning else ()),
+                *advice_on_counts(question, dataset),
             ],
             asked=f"{how_many(len(self.tables))}, {in_words(question, shape=dataset.record == 'shape')}",
         )

@@ -1,0 +1,209 @@
+"""One call to start: ``tc.start`` declares a table, shows the price of a first question, and answers it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tacit.core import fixes_of
+from tacit.engines import Source, place_source
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Declare, Set
+from tacit.ledger import Account, Ledger, open_ledger
+from tacit.parameters import ColumnName, Flag, Listed
+from tacit.tables._protect import protect
+from tacit.tables.questions import _aggregate_functions as functions
+from tacit.tables.questions._aggregates import AUTO
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from tacit.accounting import Budget
+    from tacit.core import AnswerTable, LimitGiven, Plan, Release, Unit
+    from tacit.exact import Number
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables.questions._aggregates import Aggregate
+
+ColumnsGiven: TypeAlias = str | Sequence[str] | None
+_DELTA = 1e-7  # to find groups privately
+
+
+def start(
+    source: object,
+    *,
+    unit: str | Unit,
+    epsilon: Number,
+    mean: ColumnsGiven = None,
+    sum: ColumnsGiven = None,  # noqa: A002 - the word that people look for
+    median: ColumnsGiven = None,
+    count: bool = False,
+    by: str | None = None,
+    delta: Number | None = None,
+    size: int | None = None,
+    budget: Budget | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    bounds: Mapping[str, Sequence[Number]] | None = None,
+    keys: Mapping[str, Sequence[object]] | None = None,
+    limits: Mapping[str, LimitGiven] | None = None,
+    types: Mapping[str, object] | None = None,
+) -> tuple[TableDataset, Release[AnswerTable]]:
+    """Ask a table one first question in one call; print its price, charge, and return dataset and answer.
+
+    It is `protect`, a question, its plan and its release, with what a first question leaves open filled in:
+    ranges that nobody declared are found privately by the plan. What needs a decision is refused with the
+    line that makes it. Ask the dataset that is returned for everything else.
+
+    Guarantee
+    ---------
+    As of `Plan.release`: the ledger is charged before the data is touched, and the release is private for one
+    unit at the printed price. No value of the data decides what is asked or what it costs. A call that is
+    refused makes no ledger and charges nothing.
+
+    Parameters
+    ----------
+    source
+        As in `protect`: a file (for a CSV file that is written in another way, `csv_file`), a frame, or a
+        DuckDB connection with the name of a table.
+    unit
+        The column that says to whom a row belongs.
+    epsilon, delta
+        What the answer may cost. Without a delta, groups that are not listed in ``keys`` are found with 1e-7
+        or a tenth of the budget's delta, whichever is less; a budget without a delta needs ``keys``.
+    mean, sum, median
+        The columns of which the answer has the mean, the sum or the median.
+    count
+        Whether the answer has the number of rows.
+    by
+        The column whose values divide the rows into groups.
+    size
+        A public guess of the number of rows in each group; used for planning only.
+    budget
+        What may be learned from this data in total; needed the first time. Later the ledger knows it.
+    ledger
+        Where the budget is kept: by default ``tacit.ledger`` next to the file. A frame has no such place, so
+        it needs one.
+    name
+        The name of the dataset, to which the budget belongs; by default that of the file, or ``data``.
+    bounds, keys, limits, types
+        Public facts, as in `protect`.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> from tacit.tables import EXAMPLE_HOSPITALS, example_visits
+    >>> visits, stay = tc.start(
+    ...     example_visits(), unit="patient_id", mean="length_of_stay", by="hospital", epsilon=1,
+    ...     keys={"hospital": EXAMPLE_HOSPITALS}, limits={"rows": 5},
+    ...     budget=tc.Budget(epsilon=3), ledger=tc.Ledger.memory(),
+    ... )  # doctest: +ELLIPSIS
+    plan for visits: epsilon 1...
+    >>> visits.remaining
+    epsilon 2 of 3
+    """
+    with fixes_of("tc.start"):
+        file = _file_of(source)
+        where = _ledger_of(file, ledger)
+        dataset_name = _name_of(file) if name is None else name
+        account = _account_of(where, dataset_name)
+        facts: dict[str, Any] = {
+            "unit": unit, "name": dataset_name, "bounds": bounds, "keys": keys, "limits": limits,
+            "types": types, "budget": _budget_of(account) if budget is None else budget,
+        }  # fmt: skip
+        words = {"mean": mean, "sum": sum, "median": median}
+        columns = {word: _listed(word, own) for word, own in words.items()}
+        counted = Flag().read("count", count)
+        is_listed = by is None or by in (keys or {})
+
+        def planned(dataset: TableDataset) -> Plan[AnswerTable]:
+            aggregates = _aggregates(columns, bounds or {}, counted=counted)
+            rows = dataset.agg(**aggregates) if by is None else dataset.group_by(by).agg(**aggregates)
+            spare = 0.0 if is_listed else float(dataset.budget.delta) / 10
+            own = min(_DELTA, spare) if delta is None else delta
+            return rows.plan(epsilon=epsilon, delta=own, size=size)
+
+        with Ledger.memory() as trial:  # a question that is refused makes no ledger
+            plan = planned(protect(source, ledger=trial, **facts))
+            if account is None:
+                trial.charge(dataset_name, plan.cost, plan=plan.hash)
+        dataset = protect(source, ledger=where, **facts)
+        plan = planned(dataset)
+    print(plan)  # the price, before it is paid
+    return dataset, plan.release()
+
+
+def _listed(word: str, columns: ColumnsGiven) -> tuple[str, ...]:
+    given = [columns] if isinstance(columns, str) else columns or ()
+    names: tuple[str, ...] = tuple(
+        Listed("columns", f'{word}="length_of_stay"', least=0, each=ColumnName()).read(word, given)
+    )
+    return names
+
+
+def _aggregates(
+    columns: Mapping[str, Sequence[str]], bounds: Mapping[str, object], *, counted: bool
+) -> dict[str, Aggregate]:
+    """Return the aggregates by their names in the answer; a range that nobody declared is found privately."""
+    aggregates: dict[str, Aggregate] = {}
+    for word, names in columns.items():
+        for column in names:
+            auto = {} if column in bounds else {"bounds": AUTO}
+            aggregates[f"{word}_{column}"] = getattr(functions, word)(column, **auto)
+    if counted:
+        aggregates["n"] = functions.count()
+    if not aggregates:
+        raise bad_parameter(
+            "mean, sum, median or count", "given, to say what is asked", None, fix='mean="length_of_stay"'
+        )
+    return aggregates
+
+
+def _file_of(source: object) -> Path | None:
+    """Return the file of a source, if it is one."""
+    place = (source if isinstance(source, Source) else place_source(source)).place
+    return place if isinstance(place, Path) else None
+
+
+def _name_of(file: Path | None) -> str:
+    return "data" if file is None else re.sub(r"\W+", "_", file.stem).strip("_") or "data"
+
+
+def _ledger_of(
+    file: Path | None, ledger: Ledger | str | os.PathLike[str] | None
+) -> Ledger | str | os.PathLike[str]:
+    if ledger is not None:
+        return ledger
+    if file is None:
+        raise TacitError(
+            "bad-parameter",
+            "say where the budget is kept",
+            why="this data is not a file, so a ledger cannot be put next to it; without a ledger, the budget "
+            "starts again with every session",
+            fix=Set(ledger="visits.ledger"),
+        )
+    return str(file.parent / "tacit.ledger")
+
+
+def _account_of(where: Ledger | str | os.PathLike[str], name: str) -> Account | None:
+    """Return the account of a dataset; None if there is none yet. Makes no ledger."""
+    if isinstance(where, Ledger):
+        return next((account for account in where.accounts() if account.name == name), None)
+    if "://" not in str(where) and not Path(where).exists():
+        return None
+    with open_ledger(where) as books:
+        return next((account for account in books.accounts() if account.name == name), None)
+
+
+def _budget_of(account: Account | None) -> Budget:
+    """Return the budget that the ledger has for a dataset, or refuse: there is no default."""
+    if account is not None:
+        return account.budget
+    raise TacitError(
+        "bad-parameter",
+        "say how much may be learned from this data in total",
+        why="there is no default: who is responsible for the data decides this once, and the ledger keeps it",
+        fix=Declare("budget", {"epsilon": 3, "delta": 1e-6}),
+    )

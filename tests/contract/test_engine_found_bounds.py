@@ -1,4 +1,4 @@
-"""The entrance exam of engines, bounds that a plan finds: counts in octaves and sums on found bounds are DuckDB's.
+"""The entrance exam of engines, bounds that a plan finds: octaves and sums on the bounds equal DuckDB's.
 
 The later statements of such a plan depend on noisy counts of the first. Here these are invented, the same for
 every engine, so that all engines must return the same integers.

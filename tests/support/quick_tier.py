@@ -75,7 +75,7 @@ SLOW = {
         "timing"
     ),
     "tests/unit/service/plans": "hostile_asks kinds ledger_operations sandbox",
-    "tests/unit/strategies": "factorisation",
+    "tests/unit/strategies": "factorisation octaves",
     "tests/unit/streams": "alarms bound_marks killed_streams streams worked_streams",
     "tests/unit/surveys": "heavy_hitters mixed_reports",
     "tests/unit/show": "every_kind",

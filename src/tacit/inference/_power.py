@@ -13,11 +13,11 @@ import numpy as np
 from tacit.core import members_of
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Code, Either, Set
+from tacit.fixes import Choose, Code, Do, Either, Set
 from tacit.inference._mean_tests import means_apart
 from tacit.inference._sampling_intervals import plausible
 from tacit.parameters import RealNumber
-from tacit.tables import TableSubject, is_yes_no
+from tacit.tables import FoundBoundsSubject, TableSubject, is_yes_no
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -235,6 +235,13 @@ def _measured(plan: Plan[Any], column: str | None) -> tuple[Any, Any]:
     table = members_of(plan)[0].task.subject
     if not isinstance(table, TableSubject):
         raise _no_mean({}, column)
+    if isinstance(table, FoundBoundsSubject):
+        raise TacitError(
+            "not-allowed",
+            "the power of a plan that finds bounds is not known before",
+            why="the noise is a share of the range, and the range is found when the plan is released",
+            fix=Do("find-bounds-first", expression=table.searched[0]),
+        )
     means = [one for one in table.columns if one.aggregate.word == "mean"]
     noises = {one.name: table.noises[one.step] for one in means}
     if column is None and len(noises) == 1:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 from tacit.core import Content, Draft, Forecast, Question, left_afterwards, members_of, warn_of_delta
 from tacit.engines import KEPT
 from tacit.errors import TacitError
-from tacit.fixes import Choose, Either, Say, Set
+from tacit.fixes import Choose, Declare, Either, Say, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, LinearNoise
 from tacit.parameters import Needed, Omitted
 from tacit.streams._noise_choice import WINDOWS, WindowNoise, choose_noise
 from tacit.streams._series import SUFFIXES
 from tacit.streams._stream_run import StreamSubject
-from tacit.tables import TableSubject, count, count_units, mean
+from tacit.tables import FoundBoundsSubject, TableSubject, count, count_units, mean
 from tacit.tables import sum as sum_of
 
 if TYPE_CHECKING:
@@ -88,6 +88,13 @@ class DaysQuestion(Question[C]):
 
 def _table_of(plan: Plan[AnswerTable]) -> TableSubject:
     subject = members_of(plan)[0].task.subject
+    if isinstance(subject, FoundBoundsSubject):
+        raise TacitError(
+            "not-allowed",
+            "a stream cannot find bounds",
+            why="all days have the same bounds, so they must be known before the first day",
+            fix=Declare("bounds", (0, 30), column=next(iter(subject.searched)), function="tc.stream"),
+        )
     assert isinstance(subject, TableSubject)  # noqa: S101 - a pure plan of one table has no private groups
     return subject
 

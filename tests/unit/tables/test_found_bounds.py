@@ -247,6 +247,28 @@ def visits_of(data):
     return replace(data, tables={"visits": replace(data.tables["visits"], facts=facts)})
 
 
+def test_declared_bounds_serve_the_questions_that_find_none(visits):
+    asked = visits.agg(x=tc.mean("x", bounds="auto"), age=tc.mean("age", bounds="auto")).plan(epsilon=9)
+    data = visits.declaring(asked.release())
+    for question in (
+        data.agg(c=tc.correlation("x", "age")),
+        data.crosstabs(["ward", "age"], bins={"age": 3}),
+        data.ranges("age", bins=8),
+        data.regress("x", on=["age"]),
+    ):
+        assert question.plan(epsilon=1).cost.spend.epsilon <= 1
+    with pytest.raises(TacitError) as refused:
+        protected(bounds={"age": "auto"}).ranges("age", bins=8).plan(epsilon=1)
+    assert refused.value.code == "missing-bounds"
+
+
+def test_an_audit_of_noisy_answers_finds_nothing():
+    plan = protected(bounds={"x": "auto"}).agg(m=tc.mean("x")).plan(epsilon=1)
+    found = tc.audit(plan, pairs=4, samples=400)
+    assert found.holds
+    assert [change.what for change in found.changes] == ["cells", "cells", "squares"]
+
+
 def test_what_cannot_find_bounds_says_why(visits):
     private = tc.protect(spendings(50), unit="person", budget=tc.Budget(epsilon=1, delta=1e-3))
     refused = [
@@ -257,6 +279,16 @@ def test_what_cannot_find_bounds_says_why(visits):
         lambda: tc.best([1, 2], lambda price: tc.col("x") >= price, bounds="auto"),
         lambda: visits.sql("SELECT AVG(x) FROM visits", bounds={"age": "auto"}),
         lambda: visits.sql("SELECT AVG(x * 2) FROM visits", bounds={"x": (0, 9)}),
+    ]
+    stream = tc.stream(
+        None, start="2026-01-01", days=7, types={"x": "number"}, level="event", name="flu",
+        budget=tc.Budget(epsilon=9),
+    )  # fmt: skip
+    refused += [
+        lambda: stream.daily(m=tc.mean("x", bounds="auto")).plan(epsilon=1),
+        lambda: tc.inference.power(
+            visits.agg(m=tc.mean("x", bounds="auto")).plan(epsilon=1), effect=1, n=100
+        ),
     ]
     for ask in refused:
         with pytest.raises(TacitError) as error:

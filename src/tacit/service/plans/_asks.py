@@ -202,7 +202,7 @@ def _check_limits(limits: dict[str, Any] | None) -> None:
 
 
 def _check_bounds(bounds: dict[str, Any] | None) -> None:
-    """Check that bounds are pairs of numbers or the word auto; the question decides which columns have some."""
+    """Check that bounds are pairs of numbers or the word auto; the question checks the columns."""
     for value in (bounds or {}).values():
         is_pair = isinstance(value, list) and len(value) == 2
         if value != "auto" and not (is_pair and all(type(one) in {int, Decimal} for one in value)):

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 
 
 _PARTS = 16
+_FINEST = 2**30  # a range that is this much narrower than its ends are large has no grid
 #: A range is nearly always found from so many times the smallest count that makes a cell sure.
 _NEARLY_ALWAYS = Fraction(19, 5)
 _WHOLE = frozenset({
@@ -242,11 +243,11 @@ class BoundsSearch:
         return within * self.groups if self.pooled else within
 
     def _within_declared(self, ends: Range) -> Range:
-        """Return the part of a range that lies within the declared one; all of it where none does."""
+        """Return the part of a range that lies within the declared one; all of it where next to none does."""
         if self.declared is None:
             return ends
         low, high = max(ends[0], self.declared[0]), min(ends[1], self.declared[1])
-        return (low, high) if low < high else self.declared
+        return (low, high) if high - low > max(abs(low), abs(high)) / _FINEST else ends
 
     def part_bins(self, noisy: Sequence[Any]) -> list[PartBins | None]:
         """Return the cells of the second count of each group; None where the range is not narrowed."""

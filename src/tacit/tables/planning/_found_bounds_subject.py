@@ -90,6 +90,11 @@ class FoundBoundsSubject(TableSubject):
         return searches_of(self.asked, self.steps, self.mechanisms)
 
     @property
+    def searched(self) -> tuple[str, ...]:
+        """The expressions whose bounds are found, in words."""
+        return tuple(words_of(node) for node in self.searches)
+
+    @property
     def statistics(self) -> tuple[Statistic, ...]:
         """The statistics that are read; on example bounds where a step has to find them first."""
         return tuple(dict.fromkeys(_example(step.statistic) for step in self.steps))

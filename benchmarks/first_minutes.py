@@ -6,7 +6,7 @@ all values, cut or not. They are compared with those of the best bounds, which a
 octaves by somebody who knows the data: the median error of their noise, plus what they cut below, plus what
 they cut above. A draw is "beyond 10" if it has an answer with an error of more than ten times this.
 
-    python benchmarks/first_minutes.py [--draws 200] [--part bounds missing checks fresh groups limits cover]
+    python benchmarks/first_minutes.py [--draws 200] [--part bounds missing wrong checks fresh groups ...]
 """
 
 import argparse
@@ -275,6 +275,37 @@ def table_of_missing(sets: list[DataSet], draws: int) -> None:
         print(f"| {people}, epsilon {epsilon:g}, r={n * epsilon / rows:g} | {100 * np.mean(shares):.1f} % |")
 
 
+def table_of_wrong_ranges(sets: list[DataSet], draws: int) -> None:
+    """Print how often a range is far too wide, and how often it is too narrow and the interval hides this.
+
+    Far too wide: 16 times the median range of the data set. Too narrow: what is cut moves the mean by more
+    than 10 times the best error, and by more than half the width of the interval.
+    """
+    print(f"\nwrong ranges, {len(sets)} data sets: share of draws (data sets with more than 2 %)")
+    print("| n, epsilon 1 | 16 times too wide | too narrow, not seen in the interval |")
+    for n in (200, 1_000, 2_000, 20_000, 200_000):
+        wide_share, narrow_share, names = [], [], []
+        for i, data in enumerate(sets):
+            rng = np.random.default_rng([i, n, 3])
+            too_wide, too_narrow = [], []
+            for _ in range(SAMPLES):
+                sample = Sample(data.rows(rng, n), integer=data.integer)
+                best = oracle(sample, 1)
+                ends, bounds = auto(sample, draws // SAMPLES, 1, rng)
+                answered = [(j, pair) for j, pair in enumerate(bounds) if pair is not None]
+                widths = [high - low for _, (low, high) in answered]
+                for (j, pair), width in zip(answered, widths, strict=True):
+                    moved = abs(float(sample.clipped_mean(*pair)) - sample.mean)
+                    too_wide.append(width > 16 * np.median(widths))
+                    too_narrow.append(moved > 10 * best and moved > (ends[2, j] - ends[1, j]) / 2)
+            wide_share.append(np.mean(too_wide or [0]))
+            narrow_share.append(np.mean(too_narrow or [0]))
+            if narrow_share[-1] > 0.02:
+                names.append(f"{data.name} {narrow_share[-1]:.0%}")
+        narrow = f"{np.mean(narrow_share):.1%} ({', '.join(names) or 'none'})"
+        print(f"| {n:,} | {np.mean(wide_share):.1%} | {narrow} |")
+
+
 def table_of_groups(draws: int) -> None:
     """Print errors of means by group, with bounds of all rows and with bounds of each group."""
     print("\nrelative error of means by group, epsilon 1: median / 90th percentile")
@@ -402,7 +433,7 @@ def table_of_checks(sets: list[DataSet], draws: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=200)
-    parts = ("bounds", "missing", "checks", "fresh", "groups", "limits", "cover")
+    parts = ("bounds", "missing", "wrong", "checks", "fresh", "groups", "limits", "cover")
     parser.add_argument("--part", nargs="*", default=list(parts), choices=parts)
     options = parser.parse_args()
     real, missing = columns(KNOWN)
@@ -415,6 +446,8 @@ def main() -> None:
                 table_of_bounds(sets, options.draws, single=True)
             case "missing":
                 table_of_missing(sets, options.draws)
+            case "wrong":
+                table_of_wrong_ranges(sets, options.draws)
             case "checks":
                 table_of_checks(sets, options.draws)
             case "fresh":
@@ -424,6 +457,7 @@ def main() -> None:
                 )
                 table_of_bounds(fresh, options.draws, single=True)
                 table_of_missing(fresh, options.draws)
+                table_of_wrong_ranges(fresh, options.draws)
             case "groups":
                 table_of_groups(options.draws)
             case "limits":

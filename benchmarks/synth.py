@@ -44,7 +44,7 @@ import numpy as np
 
 import tacit as tc
 from peers import Watched, peer_python, watch_peer
-from tacit.synth._table_views import source_of
+from tacit.synth._synthetic_table import source_of
 
 if TYPE_CHECKING:  # pandas would count as memory of the process that releases
     import pandas as pd

@@ -7,8 +7,6 @@ import signal
 import sys
 from typing import NoReturn
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command; Ctrl-C exits with status 130."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
 
-__all__ = ["first_integer", "first_number"]
+__all__ = ["first_integer", "first_number", "halved"]
+
+_Real = TypeVar("_Real", float, "Fraction")
 
 
 def first_integer(holds: Callable[[int], bool], low: int, high: int, *, growing: bool = False) -> int:
@@ -38,7 +41,18 @@ def first_integer(holds: Callable[[int], bool], low: int, high: int, *, growing:
     return high
 
 
-def first_number(holds: Callable[[float], bool], low: float, high: float, *, ratio: float) -> float:
+def _geometric_mean(low: Any, high: Any) -> Any:
+    return math.sqrt(low * high)
+
+
+def first_number(
+    holds: Callable[[_Real], bool],
+    low: _Real,
+    high: _Real,
+    *,
+    ratio: _Real,
+    middle: Callable[[_Real, _Real], _Real] = _geometric_mean,
+) -> _Real:
     """Return a number at which a condition holds, above the first such number by at most a factor.
 
     Parameters
@@ -50,6 +64,8 @@ def first_number(holds: Callable[[float], bool], low: float, high: float, *, rat
         between them.
     ratio
         How far the result may lie above the first such number, as a factor.
+    middle
+        The number between two others at which the condition is asked.
 
     Examples
     --------
@@ -57,6 +73,42 @@ def first_number(holds: Callable[[float], bool], low: float, high: float, *, rat
     1.41421
     """
     while high / low > ratio:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        between = middle(low, high)
+        low, high = (low, between) if holds(between) else (between, high)
     return high
+
+
+def _mean(low: _Real, high: _Real) -> _Real:
+    return (low + high) / 2
+
+
+def halved(
+    holds: Callable[[_Real], bool],
+    low: _Real,
+    high: _Real,
+    *,
+    times: int,
+    middle: Callable[[_Real, _Real], _Real] = _mean,
+) -> tuple[_Real, _Real]:
+    """Halve an interval so many times: a condition holds at the upper end, and does not at the lower one.
+
+    Parameters
+    ----------
+    holds
+        The condition: false up to some number, and true from there on.
+    low, high
+        The condition does not hold at the first, and holds at the second. It is asked only between them.
+    times
+        How many times the interval is halved.
+    middle
+        The number between two others at which the condition is asked.
+
+    Examples
+    --------
+    >>> halved(lambda x: x * x >= 2, 1.0, 2.0, times=3)
+    (1.375, 1.5)
+    """
+    for _ in range(times):
+        between = middle(low, high)
+        low, high = (low, between) if holds(between) else (between, high)
+    return low, high

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from tacit.fixes import Fix
 
-__all__ = ["CODES", "TacitError", "bad_parameter"]
+__all__ = ["CODES", "TacitError", "bad_parameter", "missing_file"]
 
 #: Every stable error code with its meaning in one line; `docs/reference/errors.md` has a section for each.
 CODES: Final[dict[str, str]] = {
@@ -236,3 +236,20 @@ def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: F
     if len(text) > 80:
         text = text[:77] + "..."
     return TacitError("bad-parameter", f"{name} must be {must_be}, got {text}", why=why, fix=fix)
+
+
+def missing_file(
+    path: object,
+    code: str = "bad-parameter",
+    *,
+    why: str = "",
+    fix: Fix | str = "check its name and its folder",
+) -> TacitError:
+    """Build the one sentence for a file that is not there: ``the file <path> does not exist``.
+
+    Examples
+    --------
+    >>> missing_file("visits.csv").what
+    'the file visits.csv does not exist'
+    """
+    return TacitError(code, f"the file {path} does not exist", why=why, fix=fix)

@@ -11,7 +11,7 @@ from typing import SupportsIndex
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Fix, Set
 
-__all__ = ["Number", "count", "rational", "read_fraction"]
+__all__ = ["Number", "accepted_number", "count", "rational", "read_fraction"]
 
 #: What Tacit accepts as a number. NumPy's float64 is a float; int64 and uint64 are read through ``int``.
 Number = int | float | Fraction | Decimal
@@ -55,23 +55,43 @@ def rational(
     >>> rational("epsilon", 0.1)
     Fraction(1, 10)
     """
-    if type(value) is Fraction and 0 <= value.numerator < _SHORT > value.denominator and (value or zero):
+    if type(value) is Fraction and 0 < value.numerator < _SHORT > value.denominator:
         return value  # costs are made of exact numbers far more often than of what a user writes
-    kind = "finite number" if negative else "non-negative finite number" if zero else "positive finite number"
-    must_be = must_be or f"a {kind}"
+    exact = accepted_number(value)
+    if exact is not None and (exact.numerator > 0 or (negative if exact.numerator else zero)):
+        return exact  # the words of a refusal take longer than the reading: they are composed below
     exact = _read(value)
     in_range = exact is not None and (zero or exact != 0) and (negative or exact >= 0)
-    if exact is None or not in_range or (exact != 0 and not _SMALLEST <= abs(exact) <= _LARGEST):
+    if exact is None or not in_range or not _is_of_size(exact):
+        sign = "" if negative else "non-negative " if zero else "positive "
+        must_be = must_be or f"a {sign}finite number"
         must_be += " between 2^-1022 and 2^1023 in size" if in_range else ""
         narrow = exact is None and type(value).__module__ == "numpy"
         raise bad_parameter(name, must_be, value, why=why, fix=_instead(name, fix, narrow=narrow))
-    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
-        raise TacitError(
-            "bad-parameter",
-            f"{name} must be shorter: its numerator and denominator may have at most {_MAX_BITS} bits each",
-            fix=fix or Code(f"{name}=float(...)"),
-        )
-    return exact
+    raise TacitError(
+        "bad-parameter",
+        f"{name} must be shorter: its numerator and denominator may have at most {_MAX_BITS} bits each",
+        fix=fix or Code(f"{name}=float(...)"),
+    )
+
+
+def accepted_number(value: object) -> Fraction | None:
+    """Return the exact value of a number whose type, size and length are accepted; None for anything else.
+
+    Examples
+    --------
+    >>> accepted_number(0.1), accepted_number("0.1")
+    (Fraction(1, 10), None)
+    """
+    exact = value if type(value) is Fraction else _read(value)
+    if exact is None or -_SHORT < exact.numerator < _SHORT > exact.denominator:
+        return exact
+    length = max(exact.numerator.bit_length(), exact.denominator.bit_length())
+    return exact if length <= _MAX_BITS and _is_of_size(exact) else None
+
+
+def _is_of_size(exact: Fraction) -> bool:
+    return exact == 0 or _SMALLEST <= abs(exact) <= _LARGEST
 
 
 def _instead(name: str, fix: Fix | None, *, narrow: bool) -> Fix:
@@ -125,14 +145,14 @@ def read_fraction(text: object) -> Fraction:
 
 def _read(value: object) -> Fraction | None:
     """Return the exact value, or None if it is not a finite number of an accepted type."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return Fraction(*Decimal(float.__repr__(value)).as_integer_ratio())  # quicker than the text itself
     if isinstance(value, bool):
         return None
     if isinstance(value, int | Fraction):
         return Fraction(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        return Fraction(Decimal(float.__repr__(float(value))))  # exact, and quicker than the text itself
     if isinstance(value, Decimal):
         return Fraction(value) if value.is_finite() and abs(value.adjusted()) < _MAX_BITS else None
     if type(value).__module__ == "numpy" and type(value).__name__ in {"int64", "uint64"}:

@@ -18,8 +18,8 @@ __all__ = [
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
 FactName: TypeAlias = Literal[
-    "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "parent", "public", "record",
-    "source", "types", "unit", "version",
+    "adjacency", "bounds", "budget", "keys", "limits", "minimum_people", "name", "never_null", "parent",
+    "public", "record", "source", "types", "unit", "version",
 ]  # fmt: skip
 #: How many names a fix lists.
 MAX_NAMES: Final = 40

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational, read_fraction
+from tacit.exact import Number, accepted_number, count, rational, read_fraction
 from tacit.fixes import Choose, Code, Fix, Set
 
 __all__ = [
@@ -104,6 +104,8 @@ class Integer(_AsItIs):
 
     def read(self, name: str, value: object) -> int:
         """Return the number, or refuse it."""
+        if type(value) is int and value >= self.low and (self.high is None or value <= self.high):
+            return value  # the words of a refusal take longer than the reading
         usual = max(self.low, min(10, self.high or 10))
         fix = Set(**{name: usual if self.instead is None else self.instead})
         must_be = self.words
@@ -178,23 +180,29 @@ class RealNumber:
 
     def read(self, name: str, value: object) -> Fraction:
         """Return the exact rational, or refuse it."""
+        exact = accepted_number(value)
+        if exact is not None and self._has(exact):
+            return exact  # the words of a refusal take longer than the reading
         number: Any = value  # None is refused like text
         fix = Set(**{name: self.instead})
         if (self.least, self.most, self.above, self.below) == (None, None, None, None):
             own_fix = None if self.instead == 0.5 else fix
             return rational(name, number, zero=self.zero, negative=self.negative, fix=own_fix)
         exact = rational(name, number, zero=True, negative=True, must_be=self.words, why=self.why, fix=fix)
-        inside = (
+        whole = exact.denominator == 1
+        readable = (int(exact) if whole else float(exact)) if isinstance(value, Fraction) else value
+        raise bad_parameter(name, self.words, readable, why=self.why, fix=fix)
+
+    def _has(self, exact: Fraction) -> bool:
+        """Return whether a number lies between the ends; without ends, whether its sign is allowed."""
+        if self.least is None and self.most is None and self.above is None and self.below is None:
+            return exact.numerator > 0 or (self.negative if exact.numerator else self.zero)
+        return (
             (self.least is None or exact >= self.least)
             and (self.most is None or exact <= self.most)
             and (self.above is None or exact > self.above)
             and (self.below is None or exact < self.below)
         )
-        if not inside:
-            whole = exact.denominator == 1
-            readable = (int(exact) if whole else float(exact)) if isinstance(value, Fraction) else value
-            raise bad_parameter(name, self.words, readable, why=self.why, fix=fix)
-        return exact
 
     def from_text(self, name: str, text: str) -> Any:
         """Read what somebody typed."""

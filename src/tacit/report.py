@@ -159,6 +159,17 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def short_percent(share: float, digits: int = 6) -> str:
+    """Write a share as a percentage with at most so many digits, and without zeros at its end.
+
+    Examples
+    --------
+    >>> short_percent(0.95), short_percent(0.0714, 2)
+    ('95 %', '7.1 %')
+    """
+    return f"{100 * share:.{digits}g} %"
+
+
 def with_article(word: str) -> str:
     """Write a word after "a" or "an".
 

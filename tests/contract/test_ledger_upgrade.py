@@ -17,6 +17,8 @@ from tacit.ledger.stores import _postgres, _sqlite
 
 KEPT = Path(__file__).parents[1] / "data" / "ledger_schema_1"
 SECOND = KEPT.with_name("ledger_schema_2")
+THIRD = KEPT.with_name("ledger_schema_3")
+END_OF_THIRD = Head(21, "8d16baaff25b37c8e8cea754fa9a809d6ef9be8fddfc84c2ce97a4d020af3a67")
 END_OF_SECOND = Head(17, "91f437cecf2146210e4caaa24b8faed067a382d014bc2a5821c0c387c3f2bb16")
 END = Head(21, "603d7eb52df2c394e48a257f858812e7b4de9a48925ccb9d5e318dfddec4f312")
 
@@ -49,6 +51,7 @@ class OldServer:
             connection.execute((kept / "postgres.sql").read_text("utf-8"))
             for (table,) in old.run("SELECT name FROM sqlite_schema WHERE type = 'table'"):
                 for row in old.run(f"SELECT * FROM {table}"):
+                    row = row[:7] if table == "ledger_accounts" else row  # the file also has the schema
                     connection.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
             connection.execute("INSERT INTO ledger_meta VALUES ('version', %s)", (kept.name[-1],))
 
@@ -70,6 +73,13 @@ def second(request, tmp_path):
     if request.param == "sqlite":
         return OldFile(tmp_path, SECOND)
     return OldServer(tmp_path, request.getfixturevalue("postgres_url"), SECOND)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def third(request, tmp_path):
+    if request.param == "sqlite":
+        return OldFile(tmp_path, THIRD)
+    return OldServer(tmp_path, request.getfixturevalue("postgres_url"), THIRD)
 
 
 def open_(old):
@@ -179,7 +189,7 @@ def test_an_older_program_refuses_an_upgraded_ledger_in_words(second, monkeypatc
         monkeypatch.setattr(store, "VERSION", 2)
     with refused("ledger-newer") as caught:
         open_(second)
-    assert "has schema 3; this version of Tacit reads schemas up to 2" in caught.value.what
+    assert "has schema 4; this version of Tacit reads schemas up to 2" in caught.value.what
 
 
 def test_a_program_of_schema_2_that_still_runs_cannot_write_any_more(second):
@@ -207,7 +217,7 @@ def test_a_program_that_still_runs_after_a_later_upgrade_refuses_to_write(tmp_pa
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1))
         head = ledger.head
         with sqlite3.connect(tmp_path / "a.ledger") as later:
-            later.execute("PRAGMA user_version = 4")
+            later.execute("PRAGMA user_version = 5")
         later.close()
         with refused("ledger-newer"):
             ledger.charge("visits", Cost.pure(0.1))
@@ -226,5 +236,61 @@ def test_a_role_that_may_not_upgrade_a_server_is_told_who_may(tmp_path, postgres
         connection.execute(f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA {schema} TO {role}")
     with refused("ledger-read-only") as caught:
         Ledger.open(postgres_url.replace("postgres:@", f"{role}:@"), **old.how)
-    assert "must be brought up to schema 3 first" in caught.value.what
+    assert "must be brought up to schema 4 first" in caught.value.what
     open_(old).close()
+
+
+# from schema 3
+
+NOISE = Cost.gaussian(sigma=9, sensitivity=1)
+PROMISE = Budget(epsilon=0.5, delta=1e-7)
+#: What was left by the rule of version 2, and how many more charges of this noise.
+LEFT_IN_THIRD = {
+    "visits": (0.191459, 1), "ana": (0.187141, 0), "scans": (None, 15), "pure": (2.5, 0),
+    "days": (0.261054, 1), "alone": (0, 0), "old": (2.42633, 25),
+}  # fmt: skip
+
+
+def test_accounts_of_schema_3_keep_their_rule_and_what_is_left(third):
+    for _ in range(2):
+        with open_(third) as ledger:
+            assert ledger.verify(witness=END_OF_THIRD).complete
+            for name, (epsilon, more) in LEFT_IN_THIRD.items():
+                state = ledger.account(name).filter
+                assert (state.version, state.promised) == (1 if name in {"scans", "pure"} else 2, None)
+                assert state.how_many(NOISE) == state.how_many(NOISE, PROMISE) == more
+                if epsilon is not None:
+                    assert float(state.remaining.epsilon) == pytest.approx(epsilon, abs=1e-5)
+
+
+def test_accounts_of_schema_3_charge_by_their_rule_also_with_a_promise(third):
+    with open_(third) as ledger:
+        before = ledger.account("old").filter
+        ledger.charge("old", NOISE, promise=PROMISE)
+        assert ledger.account("old").filter == before.after(before.spend_of(NOISE))
+        assert ledger.history("old")[-1].spend.promise == PROMISE
+        with refused("budget-exceeded"):
+            ledger.charge("ana", NOISE, promise=PROMISE)
+        ledger.charge("days", NOISE, blocks=["sunday"], promise=PROMISE)
+        ledger.grow("old", Budget(epsilon=4, delta=1e-6), statement="more", who="curator")
+        ledger.refresh("visits", statement="other people", who="curator")
+        assert ledger.account("visits").filter == Filter.start(Budget(1, 1e-6), version=2)
+        ledger.charge("visits", NOISE, promise=PROMISE)
+        assert ledger.account("visits").filter.promised is None
+        run = ledger.run("visits", NOISE, plan="second", instalments=2, promise=PROMISE)
+        assert run.next == 1
+        new = ledger.create_account("new", unit="person", budget=Budget(1, 1e-6))
+        assert new.filter.version == 3
+        assert ledger.verify(witness=END_OF_THIRD).complete
+
+
+def test_a_program_of_schema_3_refuses_the_upgraded_ledger_and_cannot_write(third, monkeypatch):
+    open_(third).close()
+    if isinstance(third, OldServer):
+        with pytest.raises(third.psycopg.errors.UndefinedFunction):
+            third.run("SELECT ledger_append_3(?)", "empty")
+    for store in (_sqlite, _postgres):
+        monkeypatch.setattr(store, "VERSION", 3)
+    with refused("ledger-newer") as caught:
+        open_(third)
+    assert "has schema 4; this version of Tacit reads schemas up to 3" in caught.value.what

@@ -218,3 +218,46 @@ def test_a_goal_that_a_question_does_not_take_is_refused(kind, name, data):
         question.plan()
     with pytest.raises(TacitError):
         question.plan(epsilon=-1)
+
+
+RISKS = ({"advantage": 0.05}, {"attack": (0.01, 0.02)}, {"belief": (0.01, 0.02)})
+
+
+def goal_of_risk(risk, goal):
+    """Return a risk in the form that a question takes: with its delta, or in rho."""
+    in_rho = {"total": "rho"} if "rho" in goal else {}
+    exception = {"delta": 1e-6} if "belief" in risk and in_rho else {}
+    return {**risk, **in_rho, **exception, **{name: goal[name] for name in ("delta",) if name in goal}}
+
+
+@pytest.mark.parametrize("risk", RISKS, ids=["advantage", "attack", "belief"])
+@pytest.mark.parametrize(("kind", "name"), QUESTIONS)
+def test_a_question_is_planned_from_its_risk(kind, name, risk, data):
+    question, goal = asked(kind, name, data(kind, name))
+    plan = question.plan(**goal_of_risk(risk, goal))
+    assert plan.risk.is_met(plan.cost)
+    assert "risk of this plan" in repr(plan).replace("\n", " ")
+    assert "risk of the account" in repr(plan).replace("\n", " ")
+    same = {**{name: goal[name] for name in ("delta",) if name in goal}, **plan.promised}
+    ordinary = question.plan(**same)  # the plan of this total: hash, document and stored answer
+    assert (ordinary.hash, ordinary.cost) == (plan.hash, plan.cost)
+    assert ordinary.to_json() == plan.to_json()
+    assert ordinary.risk is None
+    assert "risk of this plan" not in repr(ordinary).replace("\n", " ")
+    document = json.loads(json.dumps(plan.to_json()))
+    assert data(kind, name).plan_from(document) == plan
+    total = "rho" if "rho" in plan.promised else "epsilon"
+    larger = question.plan(**{**same, total: plan.promised[total] * 2})
+    assert not plan.risk.is_met(larger.cost)
+
+
+@pytest.mark.parametrize(("kind", "name"), QUESTIONS)
+def test_a_risk_beside_a_total_and_a_total_in_rho_that_is_not_taken_are_refused(kind, name, data):
+    question, goal = asked(kind, name, data(kind, name))
+    for wrong in ({**goal, "advantage": 0.05}, {**goal, "total": "epsilon"}, {"advantage": 2}):
+        with pytest.raises(TacitError) as refused:
+            question.plan(**wrong)
+        assert refused.value.code == "bad-parameter"
+    if "rho" not in question.kind.takes:
+        with pytest.raises(TacitError, match="total must be omitted here"):
+            question.plan(advantage=0.05, total="rho")

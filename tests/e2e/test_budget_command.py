@@ -352,13 +352,27 @@ def test_what_is_left_is_shown_in_charges_like_the_latest_one(run, tmp_path):
     step = Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)
     with Ledger.open(where) as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3, delta=1e-6))
-        assert "more charges like the latest" not in run("status", where).stdout
+        assert "or more like the latest" not in run("status", where).stdout
         ledger.charge("visits", Cost.pure(0.1))
         ledger.charge("visits", step)
         left = ledger.account("visits").filter.how_many(step)
     assert left > 1000
     shown = run("status", where).stdout
-    assert "more charges like the latest" in shown
+    assert "or more like the latest" in shown
     assert f"{left:,}" in shown
     (found,) = json.loads(run("status", where, "--json").stdout)["accounts"]
     assert found["more_like_the_last"] == left
+
+
+def test_the_history_shows_what_each_charge_promised(run, tmp_path):
+    where = tmp_path / "promises.ledger"
+    with Ledger.open(where) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1, delta=1e-6))
+        noise, promise = Cost.gaussian(sigma=9, sensitivity=1), Budget(epsilon=0.5, delta=1e-7)
+        ledger.charge("visits", noise, promise=promise)
+    shown = " ".join(run("history", where).stdout.split())
+    assert "epsilon 0.5, delta 1e-07; charged as rho 0.00617284" in shown
+    charge = json.loads(run("history", where, "--json").stdout)[-1]
+    assert charge["spend"]["promise"] == ["1/2", "1/10000000"]
+    status = " ".join(run("status", where).stdout.split())
+    assert "one more question of up to epsilon 0.5" in status

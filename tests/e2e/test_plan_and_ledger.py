@@ -50,10 +50,12 @@ def test_a_plan_says_what_the_ledger_has_left_and_writes_nothing(folder):
     said("query", COUNT, "-e", "9", cwd=folder)
     before = files(folder)
     told = said("plan", COUNT, "-e", "5", cwd=folder)
-    assert "left now: epsilon 1 of 10" in told
+    assert "left now: one more question of up to epsilon 1; none like this one" in told
     assert "the budget cannot pay for this plan now: --epsilon 1 or less" in told
     assert "can pay for this plan 2 times" not in told
-    assert "enough for this plan 4 times" in said("plan", COUNT, "-e", "0.25", cwd=folder)
+    told = said("plan", COUNT, "-e", "0.25", cwd=folder)
+    assert "left now: one more question of up to epsilon 1; or 4 more like this one" in told
+    assert "left afterwards: one more question of up to epsilon 0.75; or 3 more like this one" in told
     assert "this answer is stored: asking again is free" in said("plan", COUNT, "-e", "9", cwd=folder)
     found = json.loads(said("plan", COUNT, "-e", "5", "--json", cwd=folder))
     assert (found["fits"], found["fits_now"], found["left"]["epsilon"]) == (2, 0, "1")
@@ -80,7 +82,7 @@ def test_a_plan_knows_an_account_above_the_dataset(folder):
     config = config.replace("[datasets.people]\n", '[datasets.people]\nparent = "town"\n')
     (folder / "tacit.toml").write_text(config.replace("datasets.people", "datasets.folk"))
     told = said("plan", "SELECT COUNT(*) AS n FROM folk", "-e", "5", cwd=folder)
-    assert "left now of town: epsilon 2 of 2" in told
+    assert "left now of town: one more question of up to epsilon 2; none like this one" in told
     assert "cannot pay for this plan now: --epsilon 2 or less" in told
     refused("query", "SELECT COUNT(*) AS n FROM folk", "-e", "5", cwd=folder)
     assert "folk" not in said("budget", cwd=folder)
@@ -114,7 +116,7 @@ def test_a_refused_first_question_about_genotypes_opens_no_account(folder):
 
 def test_the_file_of_genotypes_is_checked_before_a_budget_is_asked_for(folder):
     told = refused("genome", "frequencies", "nofile.vcf", "-e", "1", cwd=folder)
-    assert "there is no file nofile.vcf" in told
+    assert "the file nofile.vcf does not exist" in told
     assert "budget" not in told
 
 

@@ -92,7 +92,10 @@ def test_the_report_has_shares_means_and_intervals(folder):
     ("words", "part"),
     [
         (["design", "x.json", "--question", "smokes", "--epsilon", "1"], "has no name and answers"),
-        (["design", "x.json", "--question", "s=@none.txt", "--epsilon", "1"], "there is no file none.txt"),
+        (
+            ["design", "x.json", "--question", "s=@none.txt", "--epsilon", "1"],
+            "none.txt does not exist",
+        ),
         (["design", "x.json", "--question", "drinks", "--epsilon", "1"], '--question "drinks=no,yes"'),
         (["design", "x.json", "--question", "age=90..18", "--epsilon", "1"], '--question "age=18..90"'),
         (
@@ -104,8 +107,8 @@ def test_the_report_has_shares_means_and_intervals(folder):
             "one of: s",
         ),
         (["design", "x.json", "--question", "s=no", "--epsilon", "1"], "question 's'"),
-        (["form", "x.json"], "there is no file x.json"),
-        (["report", "poll.json", "none.csv"], "a file that exists"),
+        (["form", "x.json"], "the file x.json does not exist"),
+        (["report", "poll.json", "none.csv"], "none.csv does not exist"),
         (["report", "poll.json", "all.jsonl", "--plot", "x.png"], "--question smokes"),
         (["report", "poll.json", "all.jsonl", "--plot", "x.png"], "a picture shows one question"),
         (["form", "poll.json", "--post-to", "http://example.org"], "https://"),
@@ -151,7 +154,7 @@ def test_only_reports_with_an_invitation_from_the_list_are_collected(tmp_path):
     poll.save(tmp_path / "poll.json")
     poll.randomize(["no"] * 3, invitations="abc").save(tmp_path / "r.csv")
     words = ["survey", "collect", "poll.json", "r.csv", "--invitations", "sent.txt"]
-    assert "there is no file sent.txt" in tacit(*words, cwd=tmp_path).stderr
+    assert "the file sent.txt does not exist" in tacit(*words, cwd=tmp_path).stderr
     for sent, code in (("a\nb\nc\nd\n", 0), ("a\nc\n", 2)):
         (tmp_path / "sent.txt").write_text(sent)
         got = tacit(*words, cwd=tmp_path)

@@ -87,7 +87,9 @@ def test_a_narrow_history_cuts_no_name(folder):
 
 def test_a_stored_answer_tells_its_day_and_version_and_how_new_data_is_declared(folder):
     first = said("query", BY_WARD, "-e", "0.5", cwd=folder)
-    assert "charged as entry 2; left: epsilon 1.5 of 2" in first
+    assert (
+        "charged as entry 2; left: one more question of up to epsilon 1.5; or 3 more like this one" in first
+    )
     with (folder / "visits.csv").open("a") as file:
         file.write("9999,A,3,3\n" * 2)
     again = said("query", BY_WARD, "-e", "0.5", cwd=folder)
@@ -98,7 +100,9 @@ def test_a_stored_answer_tells_its_day_and_version_and_how_new_data_is_declared(
     toml = (folder / "tacit.toml").read_text()
     assert "\n# version = 1\n" in toml
     (folder / "tacit.toml").write_text(toml.replace("\n# version = 1\n", "\nversion = 2\n"))
-    assert "charged as entry 5; left: epsilon 1 of 2" in said("query", BY_WARD, "-e", "0.5", cwd=folder)
+    assert "charged as entry 5; left: one more question of up to epsilon 1; or 2 more like" in said(
+        "query", BY_WARD, "-e", "0.5", cwd=folder
+    )
 
 
 def test_init_refuses_a_file_that_is_not_utf_8_with_the_option_that_reads_it(tmp_path):

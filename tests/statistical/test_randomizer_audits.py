@@ -41,6 +41,9 @@ TWINS = {
     "forced yes only": (broken.forced_yes_only, 0, 1, math.log(5)),
     "fresh memo": (broken.fresh_memo, 0, 1, 2),
 }
+#: Twins that draw slowly. Power: of 20,000 samples the bounds are 5.67 of 1, 5.39 of 1 and 4.74 of 2, with
+#: standard deviations of 0.004, 0.013 and 0.10.
+SLOW_TWINS = ("seed by answer", "better of both", "fresh memo")
 
 
 @pytest.mark.parametrize("name", RANDOMIZERS)
@@ -101,8 +104,18 @@ def test_a_sequence_of_memoised_reports_gives_away_what_is_stated(reports):
 
 @pytest.mark.parametrize("name", TWINS)
 def test_a_broken_twin_is_caught(name):
+    check_twin(name, 20_000 if name in SLOW_TWINS else 60_000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SLOW_TWINS)
+def test_a_slow_broken_twin_is_caught_by_more_samples(name):
+    check_twin(name, 60_000)
+
+
+def check_twin(name, samples):
     twin, a, b, epsilon = TWINS[name]
-    found = audit(twin, a, b, samples=60_000, claimed=Cost.pure(epsilon, adjacency="replace"))
+    found = audit(twin, a, b, samples=samples, claimed=Cost.pure(epsilon, adjacency="replace"))
     assert found.at(1 - 1e-9).epsilon_lower > epsilon, found
     assert found.holds is False
 

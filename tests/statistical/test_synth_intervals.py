@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.synth._table_views import source_of
+from tacit.synth._synthetic_table import source_of
 
 RNG = np.random.default_rng(23)
 ROWS = 1500

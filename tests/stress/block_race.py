@@ -17,6 +17,7 @@ CASES = [
     (Budget(epsilon=1), Cost.pure(Fraction(1, 3))),
     (Budget(rho=0.1), Cost.gaussian(sigma=5, sensitivity=1)),
     (Budget(epsilon=1, delta=1e-6), Cost.gaussian(sigma=12, sensitivity=1)),
+    (Budget(epsilon=1, delta=1e-6), Cost.gaussian(sigma=4.7, sensitivity=1)),
 ]
 
 

@@ -19,6 +19,8 @@ CASES = [
     (Budget(epsilon=1, delta=1e-6), Cost.gaussian(sigma=30, sensitivity=1)),
     (Budget(epsilon=1, delta=1e-6), Cost.pure(0.03)),
     (Budget(epsilon=1, delta=1e-6), Cost.approximate(0.03, 1e-8)),
+    (Budget(epsilon=1, delta=1e-6), Cost.gaussian(sigma=9, sensitivity=1)),
+    (Budget(epsilon=1, delta=1e-6), Cost.gaussian(sigma=4.7, sensitivity=1)),  # by its promise alone
 ]
 
 

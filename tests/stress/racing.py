@@ -9,12 +9,19 @@ from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger
 
+#: Costs that are charged with a promise.
+PROMISES = {
+    Cost.gaussian(sigma=9, sensitivity=1): Budget(epsilon=0.5, delta=1e-7),
+    Cost.gaussian(sigma=4.7, sensitivity=1): Budget(epsilon=1, delta=1e-7),
+}
+
 
 def fits(budget: Budget, cost: Cost, most: int) -> int:
     """Count by the exact filter alone how many such charges a budget admits, up to ``most``."""
     filter_, n = Filter.start(budget), 0
-    while filter_.admits(filter_.spend_of(cost)) and n < most:
-        filter_, n = filter_.after(filter_.spend_of(cost)), n + 1
+    spend = filter_.spend_of(cost, PROMISES.get(cost))
+    while filter_.admits(spend) and n < most:
+        filter_, n = filter_.after(spend), n + 1
     return n
 
 
@@ -27,7 +34,7 @@ def _runner(where, key, blocks, orders, answers, gate):
         def race(block, account=account, cost=cost, won=won, odd=odd):
             named = () if block is None else (block,)
             try:
-                won.append((block, ledger.charge(account, cost, blocks=named).id))
+                won.append((block, ledger.charge(account, cost, blocks=named, promise=PROMISES.get(cost)).id))
             except TacitError as error:
                 if error.code != "budget-exceeded":
                     odd.append(str(error))

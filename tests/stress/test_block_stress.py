@@ -24,11 +24,11 @@ def test_two_hundred_clients_killed_inside_blocks(tmp_path, postgres_url):
 
 
 def test_processes_race_for_the_last_of_a_block(tmp_path):
-    assert run("block_race.py", tmp_path / "a.ledger", tmp_path / "key", 3, timeout=300)["winners"] > 0
+    assert run("block_race.py", tmp_path / "a.ledger", tmp_path / "key", 4, timeout=300)["winners"] > 0
 
 
 def test_clients_race_for_the_last_of_a_block(tmp_path, postgres_url):
-    assert run("block_race.py", postgres_url, tmp_path / "key", 3, timeout=300)["winners"] > 0
+    assert run("block_race.py", postgres_url, tmp_path / "key", 4, timeout=300)["winners"] > 0
 
 
 @pytest.mark.long

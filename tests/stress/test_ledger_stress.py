@@ -30,11 +30,11 @@ def test_two_hundred_killed_clients(tmp_path, postgres_url):
 
 
 def test_processes_race_for_the_last_units(tmp_path):
-    assert run("race.py", tmp_path / "a.ledger", tmp_path / "key", 7, timeout=300)["winners"] > 0
+    assert run("race.py", tmp_path / "a.ledger", tmp_path / "key", 9, timeout=300)["winners"] > 0
 
 
 def test_clients_race_for_the_last_units(tmp_path, postgres_url):
-    assert run("race.py", postgres_url, tmp_path / "key", 7, timeout=300)["winners"] > 0
+    assert run("race.py", postgres_url, tmp_path / "key", 9, timeout=300)["winners"] > 0
 
 
 @pytest.mark.long

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.graphs._edges import EdgeArrays, cumulative_histogram, project_greedily
+from tacit.graphs._edges import EdgeArrays, project_greedily
 from tacit.graphs._subgraphs import (
     count_stars,
     count_triangles,
     count_wedges,
-    degree_histogram,
     largest_common,
     largest_wedge_change,
-    sorted_degrees,
     top_degree,
     triangle_programme,
 )
@@ -34,6 +32,11 @@ class Statistic:
     read: Callable[[EdgeArrays, int], object]
     l1: Callable[[int], int]
     l2_squared: Callable[[int], int] | None = None
+
+
+def degree_histogram(edges: EdgeArrays, largest: int) -> np.ndarray:
+    """Return how many nodes have degree 0, 1, ..., `largest`; nodes of larger degree stand at `largest`."""
+    return np.bincount(np.minimum(edges.degrees(), largest), minlength=largest + 1)
 
 
 def mixing(edges: EdgeArrays, n: int) -> np.ndarray:
@@ -53,10 +56,8 @@ EDGE_LEVEL = [
     Statistic("3-stars", lambda e, n: count_stars(e, 3), lambda n: 2 * comb(n - 2, 2)),
     Statistic("top degree", lambda e, n: top_degree(e), lambda n: 1),
     Statistic("histogram", lambda e, n: degree_histogram(e, n - 1), lambda n: 4, lambda n: 8),
-    Statistic(
-        "cumulative", lambda e, n: cumulative_histogram(degree_histogram(e, n)), lambda n: 2, lambda n: 4
-    ),
-    Statistic("sorted degrees", lambda e, n: sorted_degrees(e), lambda n: 2, lambda n: 2),
+    Statistic("cumulative", lambda e, n: np.cumsum(degree_histogram(e, n)), lambda n: 2, lambda n: 4),
+    Statistic("sorted degrees", lambda e, n: np.sort(e.degrees()), lambda n: 2, lambda n: 2),
 ]
 
 
@@ -69,7 +70,7 @@ def node_level(bound: int) -> list[Statistic]:
     return [
         Statistic("edges", lambda e, n: project_greedily(e, bound).size, lambda n: bound),
         Statistic("histogram", lambda e, n: kept(e), lambda n: 2 * bound + 1),
-        Statistic("cumulative", lambda e, n: cumulative_histogram(kept(e)), lambda n: bound + 1),
+        Statistic("cumulative", lambda e, n: np.cumsum(kept(e)), lambda n: bound + 1),
     ]
 
 

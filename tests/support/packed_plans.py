@@ -4,6 +4,11 @@ Every statement is the one that a plan runs: Spark reads, analyses, optimises an
 is how it is executed. The rows of each view are laid into one partition in memory once, so that Spark rarely
 exchanges rows between tasks (only where the text says ``DISTRIBUTE BY``) and merges where it would broadcast;
 and the rows of many statements are fetched by one job.
+
+`PackedPlans.digests` names all that decides the answer of a plan, so that an answer of Spark can be stored
+(`stored_answers.py`): the version of Spark, the settings of its session, the rows of every view as Spark
+reads them now, and every statement and parameter that the plan hands to Spark. Whatever changes, the digest
+is new.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import gc
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from support.stored_answers import digest
 from tacit.engines.sql._statements import statements
 from tacit.tables.planning._exact_integers import by_group, public_tables
 from tacit.tables.planning._pricing import lower
@@ -22,9 +28,23 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Statistic, TableQuestion
 
-__all__ = ["PackedPlans"]
+__all__ = ["PackedPlans", "answer_digest"]
 
 _SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.sql.autoBroadcastJoinThreshold": "-1"}
+
+
+class RecordedSession:
+    """A Spark session that keeps the text and the parameters of every statement."""
+
+    def __init__(self, session: Any) -> None:
+        self._session, self.statements = session, list[Any]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def sql(self, text: str, parameters: Any = None) -> Any:
+        self.statements.append((text, parameters))
+        return self._session.sql(text, parameters)
 
 
 class PackedPlans:
@@ -33,14 +53,46 @@ class PackedPlans:
     def __init__(self, data: Any) -> None:
         from pyspark.sql.functions import lit
 
-        self._data, self._session = data, data._own_session
+        self._data = data
+        self._session = data._own_session = RecordedSession(data._own_session)
         self._laid: set[str] = set()
+        self._limits: dict[tuple[str, int], list[Any]] = {}
         self._keys: dict[str, Any] = {}
+        self._handed_keys: dict[str, list[Any]] = {}
         self._secrets = {name: lit(text)._jc for name, text in data._secrets({}).items()}  # slow to make
         for name, value in _SETTINGS.items():
             self._session.conf.set(name, value)
         for name in data._tables:
             self._lay(name)
+        self._basis = digest(
+            self._session.version,
+            sorted((k, v) for k, v in self._session.conf.getAll.items() if _decides(k)),
+            sorted((name, self._rows(name)) for name in data._tables),
+            sorted(data._secrets({}).items()),
+        )
+
+    def digests(self, questions: Sequence[TableQuestion]) -> list[str]:
+        """Return the digest of all that decides the answer of each question. No plan runs."""
+        return [self._digest(question) for question in questions]
+
+    def _digest(self, question: TableQuestion) -> str:
+        handed: list[Any] = []
+        small = public_tables(question)
+        if keys := small.get("tacit_keys"):
+            if repr(keys) not in self._handed_keys:
+                handing = self._recorded(lambda: self._data._lay_keys("tacit_keys", keys))
+                self._handed_keys[repr(keys)] = handing
+            handed += self._handed_keys[repr(keys)]
+        for one in self._statements(question):
+            for limit in sorted(one.limited):
+                handed += self._limit(*limit)
+            handed.append((one.sql, repr(one.statistics)))
+        return digest(self._basis, handed)
+
+    def _statements(self, question: TableQuestion) -> Sequence[Any]:
+        steps, _ = lower(question, by_row=False)
+        statistics = tuple(dict.fromkeys(step.statistic for step in steps))
+        return statements(self._data.writer(), question, statistics)
 
     def exact(self, questions: Sequence[TableQuestion]) -> list[dict[Any, dict[Any, list[int]]]]:
         """Return the exact integers of every question."""
@@ -50,12 +102,10 @@ class PackedPlans:
             if small := public_tables(question):
                 self._lay_keys(small.pop("tacit_keys"))
             assert not small  # a sample is drawn for each plan
-            steps, _ = lower(question, by_row=False)
-            statistics = tuple(dict.fromkeys(step.statistic for step in steps))
-            for one in statements(self._data.writer(), question, statistics):
+            for one in self._statements(question):
                 for name, rows in sorted(one.limited):
+                    self._limit(name, rows)
                     if f"{name} first {rows}" not in self._laid:
-                        self._data._lay_limit(name, rows)
                         self._lay(f"{name} first {rows}")
                 frames.append(self._session._jsparkSession.sql(one.sql, self._secrets))
                 asked.append((number, one.statistics))
@@ -73,6 +123,23 @@ class PackedPlans:
         rows.createOrReplaceTempView(f"`{view}`")
         self._laid.add(view)
         return rows
+
+    def _rows(self, view: str) -> list[str]:
+        """Return the columns of a view with their types, and its rows as Spark reads them."""
+        frame = self._session.table(f"`{view}`")
+        return [str(frame.dtypes), *sorted(repr(tuple(row)) for row in frame.collect())]
+
+    def _recorded(self, run: Any) -> list[Any]:
+        before = len(self._session.statements)
+        run()
+        return self._session.statements[before:]
+
+    def _limit(self, name: str, rows: int) -> list[Any]:
+        """Lay the view of the first rows of every owner, as the engine does; return what Spark is handed."""
+        if (name, rows) not in self._limits:
+            self._limits[name, rows] = self._recorded(lambda: self._data._lay_limit(name, rows))
+            assert self._limits[name, rows]
+        return self._limits[name, rows]
 
     def _lay_keys(self, lines: Sequence[Sequence[object]]) -> None:
         """Lay public keys for the statements that are analysed next."""
@@ -114,6 +181,26 @@ class PackedPlans:
         finally:
             for name in settings:
                 context.setLocalProperty(name, None)
+
+
+def _decides(setting: str) -> bool:
+    """Say whether a setting may decide results: folders of this process do not."""
+    return setting.startswith("spark.sql.") and not setting.endswith((".dir", ".directory"))
+
+
+def answer_digest(integers: dict[Any, dict[Any, list[int]]]) -> str:
+    """Return the digest of the exact integers of a plan: each statistic, and each group with its integers."""
+    return digest(
+        sorted(
+            (repr(statistic), sorted((repr(_group(key)), numbers) for key, numbers in groups.items()))
+            for statistic, groups in integers.items()
+        )
+    )
+
+
+def _group(key: Sequence[Any]) -> list[object]:
+    """Write equal keys in one way: 1, 1.0 and True are one key in Python, and so are 0.0 and -0.0."""
+    return [float(k) + 0.0 if isinstance(k, int | float) and float(k) == k else k for k in key]
 
 
 def _integers(row: Sequence[Any]) -> tuple[Any, ...]:

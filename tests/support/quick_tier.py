@@ -82,8 +82,9 @@ SLOW = {
     "tests/unit/synth": "models steps",
     "tests/unit/tables": (
         "accounts analyst_questions blocks consortium crosstabs dates display forged_documents "
-        "forged_workloads hierarchies intervals joined_neighbours levels missing_groups neighbours ranges "
-        "sampling sources sql_neighbours sql_rewrites sql_tables unit_pairs words workload_neighbours"
+        "forged_workloads hierarchies intervals joined_neighbours levels minimum_people "
+        "missing_groups neighbours ranges sampling sources sql_neighbours sql_rewrites sql_tables "
+        "unit_pairs words workload_neighbours"
     ),
 }
 #: Slow tests in quick files.
@@ -95,7 +96,9 @@ SLOW_TESTS = (
     "test_a_model_of_fifty_megabytes_is_stored_once_and_read_back",
     "test_a_node_that_leaves_moves_the_integers_by_no_more_than_the_sensitivity",
     "test_a_question_is_in_a_batch_with_one_of_another_field_on_the_same_account",
+    "test_a_question_is_planned_from_its_risk",
     "test_a_release_of_very_many_groups_shows_what_a_release_of_few_shows",
+    "test_a_risk_beside_a_total_and_a_total_in_rho_that_is_not_taken_are_refused",
     "test_a_role_on_another_dataset_reaches_nothing_of_this_one",
     "test_a_run_that_need_not_import_everything_shows_what_the_installed_command_shows",
     "test_addition_commutes_and_associates",

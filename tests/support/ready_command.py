@@ -19,11 +19,17 @@ import sys
 import threading
 from pathlib import Path
 
+#: Rooms whose modules a run may import; `learn` and `service` import libraries that start threads.
+_ROOMS = (
+    "cli", "tables", "ledger", "explain", "audit", "streams", "surveys", "graphs", "maps", "genomes", "synth",
+    "inference",
+)  # fmt: skip
+
 
 def prepare() -> None:
     """Import what the runs of the command import, except for libraries that start threads."""
     importlib.import_module("tacit.__main__")
-    for name in ("cli", "tables", "ledger", "explain", "audit"):
+    for name in _ROOMS:
         room = importlib.import_module(f"tacit.{name}")
         for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             importlib.import_module(module.name)

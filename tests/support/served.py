@@ -38,13 +38,7 @@ class Served(InventedPeople):
 
     def start(self, *, ready: bool = True) -> Served:
         """Start the service and wait until it is ready, or until it answers."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / "service.toml"
-        if not file.exists():
-            from tacit.tables import example_visits
-
-            visits = f'visits = {{ path = "{example_visits()}", several = true }}'
-            file.write_text(f"{self.more or SETTINGS}\n[sources]\n{visits}\n")
+        self.write_settings()
         command = [sys.executable, "-m", "tacit", "serve", "--folder", str(self.folder), "--port", "0"]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -65,6 +59,16 @@ class Served(InventedPeople):
         self.url = found[1] or found[2]
         self.wait_for("ready" if ready else "health")
         return self
+
+    def write_settings(self) -> None:
+        """Write the settings, unless they are there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.folder / "service.toml"
+        if not file.exists():
+            from tacit.tables import example_visits
+
+            visits = f'visits = {{ path = "{example_visits()}", several = true }}'
+            file.write_text(f"{self.more or SETTINGS}\n[sources]\n{visits}\n")
 
     def wait_for(self, probe: str, seconds: float = 60, status: int = 200) -> dict[str, Any]:
         """Wait until a probe answers with a status."""

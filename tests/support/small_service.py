@@ -58,8 +58,8 @@ class SmallService:
                 paid = plan.stored(account=body.get("account", ANA)) is not None
                 words = {
                     "name": ANA,
-                    "yours_after": "epsilon 1 of 2",
-                    "words": "about 1 more question of this kind",
+                    "yours_after": "one more question of up to epsilon 1; or 2 more like this one",
+                    "words": "2 more questions like this one",
                 }
                 return 200, {"plan": plan.hash, "stored": {"paid": paid, "exists": None}, "account": words}
             case "POST", "queries":

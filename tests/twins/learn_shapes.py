@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.learn.estimators._kmeans import MOVED, CentreSteps
-from tacit.learn.estimators._pca import MOVED_PRODUCTS, PRODUCTS, SQUARES, product_integers
-from tacit.learn.estimators._rows import MOVED_MEANS, RADIUS, around, clipped_rows, moment_integers
+from tacit.learn.estimators._rows import (
+    MOVED_MEANS,
+    PRODUCT,
+    RADIUS,
+    SQUARE,
+    around,
+    clipped_rows,
+    moment_integers,
+    weighted_moments,
+)
+from tacit.learn.estimators._transformers import MOVED_PRODUCTS
 
 
 def hostile_rows(random, radius):
@@ -62,7 +71,7 @@ def moments_rounded_away(rows):
 @claims(MOVED_PRODUCTS, RADIUS)
 def products(rows):
     """The weighted products as they should be, around a public centre."""
-    return product_integers(around(rows, np.zeros(3, np.int64), RADIUS))
+    return weighted_moments(around(rows, np.zeros(3, np.int64), RADIUS), RADIUS)
 
 
 @claims(MOVED_PRODUCTS, RADIUS)
@@ -70,7 +79,7 @@ def products_weighted_twice(rows):
     """Gives a product twice the weight of a square, as if one entry stood for two."""
     held = clipped_rows(rows, RADIUS)
     whole = held.T @ held
-    return np.r_[SQUARES * np.diag(whole), 2 * SQUARES * whole[np.triu_indices(3, 1)]]
+    return np.r_[SQUARE * np.diag(whole), 2 * SQUARE * whole[np.triu_indices(3, 1)]]
 
 
 @claims(MOVED_PRODUCTS, RADIUS)
@@ -79,7 +88,7 @@ def products_around_the_own_mean(rows):
     held = clipped_rows(rows, RADIUS)
     centred = held - np.rint(held.mean(axis=0)).astype(np.int64) if len(held) else held
     whole = centred.T @ centred
-    return np.r_[SQUARES * np.diag(whole), PRODUCTS * whole[np.triu_indices(3, 1)]]
+    return np.r_[SQUARE * np.diag(whole), PRODUCT * whole[np.triu_indices(3, 1)]]
 
 
 CENTRES = np.array([[RADIUS // 2, 0, 0], [-RADIUS // 2, 0, 0]])

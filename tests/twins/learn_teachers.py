@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.learn.teachers._votes import units_by_teacher
+from tacit.learn.teachers._teachers import units_by_teacher
 
 TEACHERS, CLASSES, SECRET = 5, 3, 11
 QUERIES = np.array([[-1.5], [-0.5], [0.5], [1.5], [2.5], [9.0]])

@@ -311,3 +311,35 @@ def test_a_stale_argument_would_be_found():
     )
     [function] = ast.parse(text).body
     assert arguments_in_words(function) - arguments(function) == {"given"}
+
+
+# the page about the design
+
+WORD = re.compile(r"`([A-Z]\w+)`")
+DESIGN = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def folders_of(room):
+    return {path.name for path in (HOME / room).iterdir() if path.is_dir() and any(path.glob("*.py"))}
+
+
+def test_the_design_lists_the_rooms():
+    [rooms] = re.findall(r"^```text\n(fixes .*?)^```", DESIGN, re.DOTALL | re.MULTILINE)
+    packages = {path.parent.name for path in HOME.glob("*/__init__.py")}
+    modules_ = {path.stem for path in HOME.glob("*.py") if not path.name.startswith("__")}
+    assert {line.split()[0] for line in rooms.splitlines()} == packages | modules_
+
+
+def test_the_design_lists_the_folders_of_rooms():
+    lines = re.findall(r"^\| `(\w+)` \| (`.*) \|$", DESIGN, re.MULTILINE)
+    listed = {room: set(re.findall(r"`(\w+)`", words)) for room, words in lines if (HOME / room).is_dir()}
+    rooms = {path.parent.name for path in HOME.glob("*/__init__.py")}
+    assert listed == {room: folders_of(room) for room in rooms if folders_of(room)}
+
+
+def test_the_words_of_the_design_are_classes():
+    [words] = re.findall(r"^\| word \| meaning \|.*?\n\n", DESIGN, re.DOTALL | re.MULTILINE)
+    terms = {term for cell in re.findall(r"^\|([^|]+)\|", words, re.MULTILINE) for term in WORD.findall(cell)}
+    defined = defined_names(modules())
+    assert len(terms) > 8
+    assert terms - set(defined) == set()

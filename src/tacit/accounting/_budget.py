@@ -11,6 +11,7 @@ from tacit.accounting._display import shown
 from tacit.accounting._json import (
     VERSION,
     WITH_CURVE,
+    WITH_PROMISE,
     Json,
     RenyiCurve,
     read,
@@ -23,7 +24,7 @@ from tacit.accounting._zcdp import pure_divergence, pure_rho
 from tacit.accounting.numeric import on_grid
 from tacit.exact import rational
 from tacit.fixes import Either, Set
-from tacit.parameters import Delta, Listed, Probability, RealNumber, exactly_one
+from tacit.parameters import Delta, Instance, Listed, Probability, RealNumber, exactly_one
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -69,6 +70,47 @@ class Budget:
         object.__setattr__(self, "delta", read_delta(delta))
         object.__setattr__(self, "rho", None if rho is None else rational("rho", rho))
 
+    @classmethod
+    def from_risk(
+        cls,
+        *,
+        advantage: Number | None = None,
+        attack: tuple[Number, Number] | None = None,
+        belief: tuple[Number, Number] | None = None,
+        delta: Number = 0,
+        total: str = "epsilon",
+    ) -> Budget:
+        """Return the largest budget of a form within a risk, whatever noise spends it.
+
+        Guarantee: everything that the budget pays for, together, stays within the risk. For one plan whose
+        noise is known, `plan(advantage=...)` allows more.
+
+        Parameters
+        ----------
+        advantage
+            The most by which an attacker's hits may exceed the false alarms, for all answers together.
+        attack
+            A false-alarm rate and the largest hit rate at it.
+        belief
+            A belief before all answers, and the largest belief afterwards, whatever the answers are.
+        delta
+            The delta of the budget. A budget with a delta bounds no belief for every answer.
+        total
+            ``"epsilon"`` or ``"rho"``.
+
+        Examples
+        --------
+        >>> Budget.from_risk(advantage=0.05)
+        Budget(epsilon=0.1000834)
+        >>> Budget.from_risk(attack=(0.01, 0.02), delta=1e-6)
+        Budget(epsilon=0.6930971, delta=1e-06)
+        >>> Budget.from_risk(belief=(0.5, 0.75))
+        Budget(epsilon=1.098612)
+        """
+        from tacit.accounting._risk import budget_within
+
+        return budget_within(advantage, attack, belief, delta, total)
+
     def __repr__(self) -> str:
         return f"Budget({_fields(self.epsilon, self.delta, self.rho)})"
 
@@ -103,7 +145,8 @@ class Spend:
     For every pair of neighbours and both directions, the law of the answer is a mixture: with probability
     ``1 - delta``, a part whose privacy loss stays within epsilon, that is rho-zCDP and whose Renyi
     divergences stay within the curve; with probability delta, anything. It is the *same* part for epsilon,
-    rho and the curve, and the filters rely on this (`docs/proofs/filters.md`).
+    rho and the curve, and the filters rely on this (`docs/proofs/filters.md`). The promise is a second
+    statement about the same answer, which no filter adds to the first.
 
     Parameters
     ----------
@@ -116,6 +159,9 @@ class Spend:
     curve
         Pairs of a Renyi order above 1 and the divergence of that order, None if it is not finite. Filters
         ask for it at their own orders (`Filter.spend_of`). Other orders follow from rho and epsilon.
+    promise
+        The epsilon and delta that the answer was promised to keep, as a budget. A promise that says no more
+        than the epsilon and delta of the spend is dropped, and so is one in rho.
 
     Numbers whose denominator has at most 1000 bits are kept exactly. Others are rounded up to 30 significant
     digits (no finer than 10^-60).
@@ -130,6 +176,7 @@ class Spend:
     delta: Fraction
     rho: Fraction | None
     curve: RenyiCurve
+    promise: Budget | None
 
     def __init__(
         self,
@@ -137,6 +184,7 @@ class Spend:
         delta: Number = 0,
         rho: Number | None = None,
         curve: Iterable[tuple[Number, Number | None]] = (),
+        promise: Budget | None = None,
     ) -> None:
         exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
         mass = rational("delta", delta, zero=True)  # first, as in `read_delta`
@@ -149,6 +197,31 @@ class Spend:
         object.__setattr__(self, "delta", min(Fraction(1), on_grid(mass)))
         object.__setattr__(self, "rho", upper)
         object.__setattr__(self, "curve", _checked_curve(curve) if curve else ())
+        object.__setattr__(self, "promise", None if promise is None else self._new_promise(promise))
+
+    def _new_promise(self, promise: Budget) -> Budget | None:
+        """Return a promise if it says more than epsilon and delta of the spend themselves."""
+        Instance(Budget, "promise=Budget(epsilon=0.5, delta=1e-7)").read("promise", promise)
+        if promise.epsilon is None:
+            return None
+        if self.epsilon is None or self.epsilon > promise.epsilon or self.delta > promise.delta:
+            return promise
+        return None
+
+    @property
+    def promised(self) -> tuple[Fraction | None, Fraction]:
+        """The pair of epsilon and delta that the answer keeps; epsilon is None if there is none.
+
+        Examples
+        --------
+        >>> Spend(rho=0.01, promise=Budget(0.5, 1e-7)).promised
+        (Fraction(1, 2), Fraction(1, 10000000))
+        >>> Spend(0.5).promised
+        (Fraction(1, 2), Fraction(0, 1))
+        """
+        if self.promise is None:
+            return self.epsilon, self.delta
+        return self.promise.epsilon, self.promise.delta
 
     def divergence(self, order: Fraction) -> Fraction | None:
         """Return an upper value of the Renyi divergence of an order: from the curve, or from rho and epsilon.
@@ -168,13 +241,15 @@ class Spend:
 
     def __repr__(self) -> str:
         implied = self.epsilon is not None and self.rho == pure_rho(self.epsilon)
-        text = _fields(self.epsilon, self.delta, None if implied else self.rho)
-        if not self.curve:
-            return f"Spend({text})"
-        points = ", ".join(
-            f"({shown(order)}, {None if value is None else shown(value)})" for order, value in self.curve
-        )
-        return f"Spend({text}{', ' if text else ''}curve=[{points}])"
+        parts = [_fields(self.epsilon, self.delta, None if implied else self.rho)]
+        if self.curve:
+            points = ", ".join(
+                f"({shown(order)}, {None if value is None else shown(value)})" for order, value in self.curve
+            )
+            parts.append(f"curve=[{points}]")
+        if self.promise is not None:
+            parts.append(f"promise={self.promise}")
+        return f"Spend({', '.join(part for part in parts if part)})"
 
     def __str__(self) -> str:
         parts = {"epsilon": self.epsilon, "rho": self.rho if self.epsilon is None else None}
@@ -194,6 +269,9 @@ class Spend:
             "delta": write(self.delta),
             "rho": write(self.rho),
         }
+        if self.promise is not None:
+            further = {"curve": write_curve(self.curve), "promise": self.promise.to_json()}
+            return {**stored, **further, "version": WITH_PROMISE}
         return {**stored, "curve": write_curve(self.curve)} if self.curve else stored
 
     @classmethod
@@ -207,9 +285,15 @@ class Spend:
         True
         """
         if isinstance(data, Mapping) and "curve" in data:
-            stored = read_fields("spend", data, {"epsilon", "delta", "rho", "curve"}, version=WITH_CURVE)
+            fields, version = {"epsilon", "delta", "rho", "curve"}, WITH_CURVE
+            if "promise" in data:
+                fields, version = fields | {"promise"}, WITH_PROMISE
+            stored = read_fields("spend", data, fields, version=version)
             three = {name: stored[name] for name in ("epsilon", "delta", "rho")}
-            return cls(*_read_three("spend", {"version": VERSION, **three}), read_curve(stored["curve"]))
+            promise = Budget.from_json(stored["promise"]) if "promise" in stored else None
+            return cls(
+                *_read_three("spend", {"version": VERSION, **three}), read_curve(stored["curve"]), promise
+            )
         return cls(*_read_three("spend", data))
 
 

@@ -42,6 +42,7 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting._zcdp import categorical_rho, discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_up
+from tacit.bisection import halved
 from tacit.errors import TacitError
 from tacit.fixes import Set
 from tacit.parameters import RealNumber
@@ -61,7 +62,9 @@ _ZERO = Fraction(0)
 
 
 def tail_power(runs: str) -> int:
-    """Return 1 + eta of a truncated negative binomial law: 1 for logarithmic, 2 for geometric.
+    """Return 1 + eta of a law of the number of runs (truncated negative binomial with parameter eta).
+
+    It is 1 for the logarithmic law and 2 for the geometric one.
 
     Examples
     --------
@@ -104,11 +107,8 @@ def gamma_for(runs: str, mean: Fraction) -> Fraction:
     if runs == "geometric":
         return 1 / mean
     target = float(min(mean, Fraction(10**12)))
-    low, high = -40.0, 0.0  # log of gamma; the mean falls as gamma grows
-    for _ in range(100):
-        middle = (low + high) / 2
-        mean_at = math.expm1(-middle) / -middle
-        low, high = (low, middle) if mean_at < target else (middle, high)
+    # bounds on the logarithm of gamma; the mean falls as gamma grows
+    low, high = halved(lambda log: math.expm1(-log) / -log < target, -40.0, 0.0, times=100)
     return Fraction(f"{math.exp((low + high) / 2):.6g}")
 
 
@@ -119,13 +119,13 @@ def largest_ratio(
 
     It bounds how much more often one dataset stops at a given quality than its neighbour, in logarithms.
     """
-    hidden = log_up(1 / gamma)
+    log_inverse = log_up(1 / gamma)
     best: Fraction | None = None
     for order in ORDERS:
         value = curve(order)
         if value is None:
             break
-        total = tail_power(runs) * ((1 - 1 / order) * value + hidden / order)
+        total = tail_power(runs) * ((1 - 1 / order) * value + log_inverse / order)
         if best is not None and total > 2 * best:
             break  # the first term only grows
         best = total if best is None else min(best, total)
@@ -342,6 +342,7 @@ def sampled_epsilon(q: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def too_little_noise(sigma: Fraction) -> TacitError:
+    """Refuse shares that are too narrow for `rounded_within`."""
     return TacitError(
         "no-guarantee",
         f"shares of discrete Gaussian noise with sigma {float(sigma):.6g} do not add up to such noise",

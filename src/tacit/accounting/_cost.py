@@ -690,15 +690,18 @@ class Cost:
         """
         return _spend_at(self.parts, ())
 
-    def spend_at(self, orders: tuple[Fraction, ...]) -> Spend:
+    def spend_at(self, orders: tuple[Fraction, ...], promise: Budget | None = None) -> Spend:
         """Return what a ledger charges to a filter with these Renyi orders: `spend` with its curve.
+
+        With ``promise``, also the epsilon and delta that were promised. A promise that the cost does not keep
+        is refused.
 
         Examples
         --------
         >>> Cost.gaussian(sigma=10, sensitivity=1).spend_at((Fraction(4),)).curve
         ((Fraction(4, 1), Fraction(1, 50)),)
         """
-        return _spend_at(self.parts, orders)
+        return _spend_at(self.parts, orders) if promise is None else _promised_spend_at(self, orders, promise)
 
     def _pure(self, reading: str) -> Fraction:
         upper = charge(self.parts)
@@ -832,6 +835,20 @@ class Cost:
         from tacit.accounting._display import table
 
         return table(self)
+
+
+@lru_cache(maxsize=4096)
+def _promised_spend_at(cost: Cost, orders: tuple[Fraction, ...], promise: Budget) -> Spend:
+    spend = _spend_at(cost.parts, orders)
+    charged = Spend(spend.epsilon, spend.delta, spend.rho, spend.curve, promise)
+    if charged.promise is not None and not cost.fits(charged.promise):
+        raise TacitError(
+            "bad-parameter",
+            f"this cost does not keep the promise of {charged.promise}",
+            why="a budget adds up what was promised, so every promise must hold",
+            fix=Either(Code("cost.epsilon(delta=1e-6)  # an epsilon that it keeps"), Set(promise=None)),
+        )
+    return charged
 
 
 @lru_cache(maxsize=4096)

@@ -40,6 +40,8 @@ from tacit.fixes import Choose
 VERSION = 1
 #: The version of a stored spend or filter that also holds values at Renyi orders.
 WITH_CURVE = 2
+#: The version of a stored spend or filter that also holds promised pairs.
+WITH_PROMISE = 3
 
 Json = dict[str, object]
 #: Values at Renyi orders, orders ascending; None is not finite.

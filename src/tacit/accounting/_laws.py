@@ -24,7 +24,7 @@ from tacit.fixes import Set
 from tacit.parameters import Choice, Delta, Integer, Listed, RealNumber, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
 
 #: The laws of the number of runs of which the best is shown.
@@ -346,11 +346,14 @@ def canonical(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
     >>> canonical([(a, 1), (b, 1), (a, 2)]) == canonical([(b, 1), (a, 3)])
     True
     """
-    return merged((law, times) for law, times in parts if count("times", times))
+    return merged([(law, times) for law, times in parts if count("times", times)])
 
 
-def merged(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
+def merged(parts: Sequence[tuple[LossLaw, int]]) -> Parts:
     """Merge and sort parts of canonical sums, whose numbers of times are known to be above 0."""
+    if len(parts) == 1:
+        _key(parts[0][0])  # what is no law has none
+        return tuple(parts)
     total: dict[LossLaw, int] = {}
     for law, times in parts:
         total[law] = total.get(law, 0) + times

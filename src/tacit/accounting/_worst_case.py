@@ -45,11 +45,12 @@ from tacit.accounting.numeric import Bracket, float_down, float_up
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 _MAX_SUMS = 64
 _WHOLE = tuple(Fraction(k) for k in (*range(2, 65), 80, 96, 128, 192, 256, 384, 512))
+_PARABOLAS = 5  # between the points of a miss rate
 _LARGEST_VALUE = 1000  # a Renyi divergence that guarantees nothing
 _STATED = (
     GaussianLoss
@@ -208,7 +209,19 @@ def delta_bounds(parts: Parts, epsilon: Fraction, *, lower: bool = False) -> Bra
     if upper.epsilon is not None and upper.epsilon <= epsilon:
         cap = float_up(upper.delta)
         brackets = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in brackets]
-    return _largest(brackets, exact=exact)
+    bracket = _largest(brackets, exact=exact)
+    if not epsilon and upper.rho is not None and (cap := _distance(upper.rho, upper.delta)) < bracket.upper:
+        return Bracket(min(bracket.lower, cap), cap, "Pinsker")
+    return bracket
+
+
+def _distance(rho: Fraction, delta: Fraction) -> float:
+    """Return an upper value of the total variation of rho-zCDP, except with probability delta.
+
+    The Kullback-Leibler divergence is at most rho: Pinsker's inequality, or Bretagnolle's and Huber's.
+    """
+    distance = min(math.sqrt(float_up(rho) / 2), math.sqrt(-math.expm1(-float_up(rho))))
+    return min(1.0, float_up(delta) + distance * _UP)
 
 
 @lru_cache(maxsize=4096)
@@ -474,11 +487,39 @@ def _dominated_loss(parts: Parts, t: float) -> float:
 
 def miss_rate(parts: Parts, alpha: float) -> float:
     """Return the smallest miss rate of any attacker whose false-alarm rate is at most alpha, rounded down."""
-    best = 0.0
-    for epsilon in _epsilons(parts):
-        room = 1 - delta_bounds(parts, Fraction(repr(epsilon))).upper
-        best = max(best, room - math.exp(epsilon) * alpha, math.exp(-epsilon) * (room - alpha))
+
+    def room(epsilon: float) -> float:
+        return 1 - delta_bounds(parts, Fraction(repr(epsilon))).upper
+
+    epsilons = _epsilons(parts)
+    best = max(
+        _peak(lambda epsilon: room(epsilon) - math.exp(epsilon) * alpha, epsilons),
+        _peak(lambda epsilon: math.exp(-epsilon) * (room(epsilon) - alpha), epsilons),
+    )
     return max(0.0, best - 1e-13)
+
+
+def _peak(value: Callable[[float], float], points: list[float]) -> float:
+    """Return the largest value of a function with one peak: at rising points, and between by parabolas.
+
+    Delta is convex in e^epsilon, so both bounds on a miss rate have one peak. Every value is a bound, so a
+    peak that is missed only makes the bound weaker.
+    """
+    values = [value(point) for point in points]
+    peak = min(max(values.index(max(values)), 1), len(points) - 2)
+    known = list(zip(points, values, strict=True))[peak - 1 : peak + 2]
+    for _ in range(_PARABOLAS):
+        (a, at_a), (b, at_b), (c, at_c) = known
+        left, right = (b - a) * (at_b - at_c), (b - c) * (at_b - at_a)
+        if left == right:
+            break
+        vertex = b - ((b - a) * left - (b - c) * right) / (2 * (left - right))
+        if not a < vertex < c or vertex == b:
+            break
+        known = sorted([*known, (vertex, value(vertex))])
+        highest = max(range(1, 3), key=lambda i: known[i][1])
+        known = known[highest - 1 : highest + 2]
+    return max([*values, *(at for _, at in known)])
 
 
 def _epsilons(parts: Parts) -> list[float]:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_down, round_up
+from tacit.bisection import halved
 
 if TYPE_CHECKING:
     from typing import Any
@@ -125,10 +126,8 @@ def largest_pure(rho: Fraction) -> Fraction:
     if rho <= 0:
         return Fraction(0)
     target = float(rho)
-    low, high = 0.0, max(1.0, 2 * target + 2)
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle * math.tanh(middle / 2) <= target else (low, middle)
+    high = max(1.0, 2 * target + 2)
+    low, _ = halved(lambda epsilon: epsilon * math.tanh(epsilon / 2) > target, 0.0, high, times=200)
     epsilon = round_down(Fraction(low))
     while pure_rho(epsilon) > rho:
         epsilon = round_down(epsilon * (1 - Fraction(1, 10**13)))

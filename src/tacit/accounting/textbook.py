@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, SupportsIndex
 
+from tacit.bisection import halved
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.parameters import RealNumber, Share
@@ -201,8 +202,4 @@ def _probability(name: str, value: Number) -> float:
 
 
 def _smallest(holds: Callable[[float], bool], highest: float) -> float:
-    low, high = 0.0, highest
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return halved(holds, 0.0, highest, times=100)[1]

@@ -17,12 +17,13 @@ import numpy as np
 from tacit import noise
 from tacit.audit._audit import claimed_epsilon, read_probability
 from tacit.audit._outputs import clopper_pearson
+from tacit.bisection import halved
 from tacit.core import Unit, needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code
 from tacit.parameters import Integer
-from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.report import Report, Reportable, ReportTable, percent, short_percent
 from tacit.show import Drawn
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class OneRunAudit:
         error = 1 - self.confidence
         best = max(self.guesses, key=lambda tally: _largest_refuted_mu(self.canaries, tally, error))
         lines = [
-            f"one-run audit with {self.canaries:,} canaries, confidence {100 * self.confidence:g} %",
+            f"one-run audit with {self.canaries:,} canaries, confidence {short_percent(self.confidence)}",
             f"epsilon is at least {self.epsilon_lower:.3g} at delta {self.delta:g}",
             f"best guesses: {best.right:,} of {best.guessed:,} coins right",
         ]
@@ -202,12 +203,11 @@ def one_run(
 
 def _largest_refuted_mu(canaries: int, tally: _Tally, error: float) -> float:
     """Return the largest mu for whose Gaussian curve the right guesses are too many, by halving."""
-    low, high = 0.0, _MAX_MU
-    for _ in range(30):
-        middle = (low + high) / 2
-        refuted = _too_many(_gaussian_chance(middle), canaries, *tally, error)
-        low, high = (middle, high) if refuted else (low, middle)
-    return low
+
+    def stands(mu: float) -> bool:
+        return not _too_many(_gaussian_chance(mu), canaries, *tally, error)
+
+    return halved(stands, 0.0, _MAX_MU, times=30)[0]
 
 
 def _too_many(chance: LeastChance, canaries: int, guessed: int, right: int, error: float) -> bool:

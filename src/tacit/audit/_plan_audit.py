@@ -154,7 +154,7 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     delta = float(plan.promised.get("delta", 0))
     if "rho" in plan.promised and not delta:
         delta = 1e-3  # rho promises nothing at delta 0
-    attacked = audit(_drawer(worst), "first", "second", samples=samples, delta=delta, claimed=plan.cost)
+    attacked = audit(_plan_sampler(worst), "first", "second", samples=samples, delta=delta, claimed=plan.cost)
     result = PlanAudit(plan, tried, changes, worst, attacked)
     return replace(result, plan=with_audit(plan, result.to_json()))
 
@@ -180,17 +180,18 @@ def _cannot_attack(*, several: bool) -> TacitError:
     )
 
 
-def _drawer(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
+def _plan_sampler(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
     """Return a function that draws the noisy numbers of a plan, all parts together, on one neighbour."""
-    parts = [_drawer_of_part(*tasks) for tasks in zip(pair.first, pair.second, strict=True)]
+    parts = [_part_sampler(*tasks) for tasks in zip(pair.first, pair.second, strict=True)]
     return lambda which, size: np.concatenate([part(which, size) for part in parts], axis=1)
 
 
-def _drawer_of_part(
-    task: Task[Any, Any], second: Task[Any, Any]
-) -> Callable[[str, int], NDArray[np.float64]]:
-    """Return the same for one task. Of a sample, all others are in it, and a coin decides about the unit."""
-    draw = _drawer_of_all({"first": task, "second": second})
+def _part_sampler(task: Task[Any, Any], second: Task[Any, Any]) -> Callable[[str, int], NDArray[np.float64]]:
+    """Return a function that draws the noisy numbers of one task on one neighbour.
+
+    If the task reads a sample, all other units are in it, and a coin decides about the unit that differs.
+    """
+    draw = _steps_sampler({"first": task, "second": second})
     share = task.sampled
     if share is None:
         return draw
@@ -205,13 +206,16 @@ def _drawer_of_part(
     return sampled
 
 
-def _drawer_of_all(tasks: Mapping[str, Task[Any, Any]]) -> Callable[[str, int], NDArray[np.float64]]:
+def _steps_sampler(tasks: Mapping[str, Task[Any, Any]]) -> Callable[[str, int], NDArray[np.float64]]:
+    """Return a function that draws the noisy numbers of all steps, without the sample of the task."""
     subject = tasks["first"].subject
     if isinstance(subject, TableSubject) and subject.asked.private_keys:
-        return _drawer_of_private_groups(tasks)
+        return _private_groups_sampler(tasks)
     if isinstance(subject, FoundBoundsSubject):
         return lambda which, size: np.array([_numbers(tasks[which].draw()) for _ in range(size)], np.float64)
-    many = _drawn_at_once if isinstance(subject, TableSubject) and subject.levels is None else _drawn_many
+    many = (
+        _many_as_lines if isinstance(subject, TableSubject) and subject.levels is None else _many_in_each_step
+    )
     exact = {which: _exact(task) for which, task in tasks.items()}
     return lambda which, size: many(tasks[which].mechanisms, exact[which], size)
 
@@ -223,7 +227,7 @@ def _exact(task: Task[Any, Any]) -> list[Any]:
         return [step.exact(data, ()) for step in task.steps]
 
 
-def _drawn_many(mechanisms: Sequence[Any], exact: list[Any], size: int) -> NDArray[np.float64]:
+def _many_in_each_step(mechanisms: Sequence[Any], exact: list[Any], size: int) -> NDArray[np.float64]:
     """Draw many answers of mechanisms that take tables of counts."""
     parts = [
         np.asarray(mechanism.release_many(value, size), dtype=np.float64).reshape(size, -1)
@@ -232,7 +236,7 @@ def _drawn_many(mechanisms: Sequence[Any], exact: list[Any], size: int) -> NDArr
     return np.concatenate(parts, axis=1)
 
 
-def _drawn_at_once(mechanisms: Sequence[Any], exact: list[Any], size: int) -> NDArray[np.float64]:
+def _many_as_lines(mechanisms: Sequence[Any], exact: list[Any], size: int) -> NDArray[np.float64]:
     """Draw many answers with one call of each mechanism, which draws for each group anew."""
     parts = []
     for mechanism, lines in zip(mechanisms, exact, strict=True):
@@ -241,10 +245,10 @@ def _drawn_at_once(mechanisms: Sequence[Any], exact: list[Any], size: int) -> ND
     return np.concatenate(parts, axis=1)
 
 
-def _drawer_of_private_groups(
+def _private_groups_sampler(
     tasks: Mapping[str, Task[Any, Any]],
 ) -> Callable[[str, int], NDArray[np.float64]]:
-    """Return the same where groups are selected privately: which are shown differs from draw to draw."""
+    """Return a function that draws where groups are selected privately: the groups shown differ by draw."""
     groups = sorted({str(key) for task in tasks.values() for key in _groups(task)})
 
     def draw(which: str, size: int) -> NDArray[np.float64]:

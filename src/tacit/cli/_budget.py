@@ -150,9 +150,11 @@ def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: 
 def _more(ledger: Ledger, account: Account) -> int | None:
     """Return how many charges like the latest one still fit; None without a recent one, or with blocks."""
     recent = ledger.history(account, after=max(0, ledger.head.count - _RECENT))
-    costs = [entry for entry in recent if entry.kind in _CHARGES]
-    cost = costs[-1].cost if costs and account.blocks is None else None
-    return None if cost is None else account.filter.how_many(cost)
+    charges = [entry for entry in recent if entry.kind in _CHARGES]
+    if not charges or account.blocks is not None or charges[-1].cost is None:
+        return None
+    latest, spend = charges[-1].cost, charges[-1].spend
+    return account.filter.how_many(latest, None if spend is None else spend.promise)
 
 
 def _table(
@@ -168,7 +170,7 @@ def _table(
         "protects",
         "left of the budget",
         "",
-        *(["more charges like the latest"] if has_counts else []),
+        *(["or more like the latest"] if has_counts else []),
     )
     for title in (*titles, *([""] if stops else [])):
         table.add_column(title)
@@ -499,6 +501,10 @@ def _change(entry: Entry) -> str:
 
 def _promise(ledger: Ledger, entry: Entry) -> str:
     """Return the epsilon that a stored answer promised, where it is charged in other numbers."""
+    if entry.spend is not None and entry.spend.promise is not None:
+        promise = entry.spend.promise
+        delta = f", delta {float(promise.delta):g}" if promise.delta else ""
+        return f"epsilon {float(promise.epsilon or 0):g}{delta}; charged as "
     if entry.plan is None or entry.account is None or entry.spend is None or entry.spend.epsilon is not None:
         return ""
     with suppress(TacitError, ValueError, LookupError, TypeError):  # no answer, or none with a certificate

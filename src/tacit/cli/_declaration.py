@@ -29,7 +29,7 @@ from tacit.cli._options import (
     toml_value,
 )
 from tacit.cli._output import typed
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Say
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ def check_exists(data: Path) -> None:
                 why="a folder stands for all Parquet files in it, and they must have the same columns",
                 fix=EXAMPLE,
             )
-        raise TacitError("bad-parameter", f"{data} does not exist", fix=fix)
+        raise missing_file(data, fix=fix)
 
 
 def _has_parquet_files(data: Path) -> bool:

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_figures, write_file
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Do
 
 if TYPE_CHECKING:
@@ -125,11 +125,7 @@ def _no_file(certificate: Path) -> TacitError:
     try:
         value = float(str(certificate).replace(",", "."))
     except ValueError:
-        return TacitError(
-            "bad-certificate",
-            f"{certificate} does not exist",
-            fix=Do("save-certificate", path=str(certificate)),
-        )
+        return missing_file(certificate, "bad-certificate", fix=Do("save-certificate", path=str(certificate)))
     return TacitError(
         "bad-certificate",
         f"{certificate} is not the file of a certificate; did you mean --epsilon {value:g}?",

@@ -19,7 +19,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from tacit.cli._app import Misuse, app
 from tacit.cli._context import note_dataset, note_ledger, note_options
-from tacit.cli._ledger import check_first_charge, given_budget, left_now, whole_budget
+from tacit.cli._ledger import check_first_charge, find_account, given_budget, left_now, whole_budget
 from tacit.cli._options import (
     Asker,
     Further,
@@ -30,7 +30,7 @@ from tacit.cli._options import (
     with_options,
 )
 from tacit.cli._output import JsonOption, OutputFiles, amount_facts, plan_facts, say, show_json
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Choose, Say, Set
 from tacit.parameters import Anything, Flag
 
@@ -92,9 +92,13 @@ class Terms(Total, Asker):
         goal = self.goal
         with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
             tried = given_budget(self.budget or 1, goal, self.budget_delta)
+            account = None if self.budget else find_account(dataset_name, self.ledger)
+            tried = tried if account is None else account.budget
             plan = ask(declare(ledger=trial, budget=tried)).plan(**goal)
             if self.plan:
-                _show_plan(plan, left_now(dataset_name, self.ledger), as_json=self.as_json)
+                known = self.budget is not None or account is not None
+                lines = left_now(dataset_name, self.ledger)
+                _show_plan(plan, lines, as_json=self.as_json, budget=known)
                 return
             if plan.instalments is not None:
                 raise TacitError(
@@ -118,10 +122,12 @@ class Terms(Total, Asker):
         files.report()
 
 
-def _show_plan(plan: Plan[Any], remaining: list[str], *, as_json: bool) -> None:
+def _show_plan(plan: Plan[Any], remaining: list[str], *, as_json: bool, budget: bool) -> None:
+    """Show a plan; ``budget``: whether its account is known, and not only tried."""
     from tacit.core import plan_text
 
-    show_json(plan_facts(plan)) if as_json else say(plan_text(plan, left=False), *remaining)
+    facts = plan_facts(plan, budget=budget)
+    show_json(facts) if as_json else say(plan_text(plan, left=False, budget=budget), *remaining)
 
 
 def rows_of(release: Release[Any]) -> dict[str, object]:
@@ -379,7 +385,7 @@ def _ask(
             "--plot", "omitted", files.plot, fix=Say("write --out answer.json, and draw that")
         )
     if not source.exists():
-        raise TacitError("unknown-table", f"there is no file {source}", fix=Say("check its name and folder"))
+        raise missing_file(source, "unknown-table")
     kind, facts = declared_kind(given.command.kind), given.facts()
     policy = {"unit": unit, "version": version, "limits": dict(map(read_limit_option, limit or ()))}
 

@@ -21,7 +21,7 @@ from tacit.cli._app import app
 from tacit.cli._field_command import Given, Terms, asks, rows_of
 from tacit.cli._options import read_limit_option, with_options
 from tacit.cli._output import OutputFiles, say, show_json
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Say
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def graph(
     files.check()
     dataset_name = terms.begin(edges)
     if not edges.exists():
-        raise TacitError("unknown-table", f"there is no file {edges}", fix=Say("check its name and folder"))
+        raise missing_file(edges, "unknown-table")
     ends = _end_columns(columns)
     declare = partial(
         tc.graph, edges, name=dataset_name, unit=unit, nodes=_nodes(nodes), degree_bound=degree_bound,

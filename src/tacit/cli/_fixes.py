@@ -278,11 +278,11 @@ _RENAMED: Final = {
 _FLAGS: Final = frozenset({"again", "directed", "promised", "replace"})
 _OPTIONS: Final = frozenset(
     {
-        "account", "baseline", "charge", "confidence", "days", "days-before", "degree-bound", "delta",
-        "epsilon", "error",
+        "account", "advantage", "baseline", "charge", "confidence", "days", "days-before",
+        "degree-bound", "delta", "epsilon", "error",
         "false-alarm", "family", "focus", "k", "lat", "level", "lon", "mean-degree", "most-days", "n",
         "nodes", "prior", "purpose", "rho",
-        "samples", "size", "statement", "statistic", "tau", "trials", "who", "window", "within",
+        "samples", "size", "statement", "statistic", "tau", "total", "trials", "who", "window", "within",
     }
 )  # fmt: skip
 
@@ -332,6 +332,8 @@ def _parameter(name: str, value: object, context: CommandContext) -> str:
             return "; ".join(_declare(Declare(name, one, column=key), context) for key, one in value.items())
         case "box", ((south, west), (north, east)):
             return "--box " + " ".join(map(number_text, (south, west, north, east)))
+        case (("attack" | "belief"), (start, end)):
+            return f"--{name} {number_text(start)},{number_text(end)}"
         case "keys", _:
             return fact_option("keys", "COLUMN", ["A", "B"])
         case _ if name in get_args(FactName):

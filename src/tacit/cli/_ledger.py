@@ -94,9 +94,14 @@ def given_budget(amount: float, goal: Mapping[str, Any], delta: float = 0) -> Bu
     """
     from tacit.accounting import Budget
 
-    if goal["rho"] is not None:
+    if _in_rho(goal):
         return Budget(rho=amount)
     return Budget(epsilon=amount, delta=max(delta, goal["delta"] or 0))
+
+
+def _in_rho(goal: Mapping[str, Any]) -> bool:
+    """Return whether a question is asked with a rho."""
+    return goal["rho"] is not None or goal.get("total") == "rho"
 
 
 def whole_budget(
@@ -108,7 +113,7 @@ def whole_budget(
     if (account := find_account(name, ledger)) is not None:
         kept_budget: Budget = account.budget
         return kept_budget
-    measure = "epsilon" if goal["rho"] is None else "rho"
+    measure = "rho" if _in_rho(goal) else "epsilon"
     raise TacitError(
         "bad-parameter",
         f"the ledger {ledger} has no budget for {name!r} yet",
@@ -152,7 +157,7 @@ def check_first_charge(
         while above is not None:
             check_charge(above, plan)
             above = None if above.parent is None else find_account(above.parent, where)
-        trial.charge(name, plan.cost, plan=plan.hash)
+        trial.charge(name, plan.cost, plan=plan.hash, promise=plan.promise)
     except TacitError as refusal:
         raise in_promised_words(refusal, plan.promised) from None
 
@@ -160,7 +165,7 @@ def check_first_charge(
 def check_charge(account: Account, plan: Plan[Any]) -> None:
     """Refuse a plan that does not fit into what is left of an account, in the words of its ledger."""
     try:
-        account.filter.after(account.filter.spend_of(plan.cost))
+        account.filter.after(account.filter.spend_of(plan.cost, plan.promise))
     except TacitError as refusal:
         where = f"account {account.name!r}"
         raise refusal.but(what=f"{where}: {refusal.what}", where=where) from None

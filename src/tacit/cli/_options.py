@@ -167,6 +167,24 @@ def tables_in(sql: str) -> frozenset[str]:
     return frozenset(table.name.lower() for table in parsed.find_all(exp.Table)) - subqueries - {""}
 
 
+def read_pair_option(name: str, text: str | None) -> tuple[float, float] | None:
+    """Read two numbers with a comma between them.
+
+    Examples
+    --------
+    >>> read_pair_option("attack", "0.01,0.02")
+    (0.01, 0.02)
+    """
+    if text is None:
+        return None
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        fix = f"--{name} 0.01,0.02"
+        raise bad_parameter(f"--{name}", "two numbers with a comma between them", text, fix=fix) from None
+    return first, second
+
+
 @dataclass(frozen=True, kw_only=True)
 class Total:
     """What an answer may cost."""
@@ -177,11 +195,28 @@ class Total:
     ] = 0
     rho: Annotated[float | None, typer.Option(help="Instead of epsilon: the cost in rho (zCDP).")] = None
     confidence: Annotated[float, typer.Option(help="How often the intervals cover the noise.")] = 0.95
+    advantage: Annotated[
+        float | None,
+        typer.Option(help="Instead of epsilon: by how much an attacker's hits may exceed false alarms."),
+    ] = None
+    attack: Annotated[
+        str | None,
+        typer.Option(help="0.01,0.02, instead of epsilon: a rate of false alarms, and of hits at it."),
+    ] = None
+    belief: Annotated[
+        str | None,
+        typer.Option(help="0.01,0.02, instead of epsilon: a belief before the answer and the largest after."),
+    ] = None
+    total: Annotated[
+        str | None, typer.Option(help="With such a risk: the answer costs an epsilon or a rho.")
+    ] = None
 
     @property
     def goal(self) -> dict[str, Any]:
         """What the plan of a question takes."""
-        return {name: getattr(self, name) for name in ("epsilon", "delta", "rho", "confidence")}
+        numbers = ("epsilon", "delta", "rho", "confidence", "advantage", "total")
+        pairs = {name: read_pair_option(name, getattr(self, name)) for name in ("attack", "belief")}
+        return {name: getattr(self, name) for name in numbers} | pairs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,13 +61,16 @@ def amount_facts(amount: object) -> dict[str, str | None]:
     return {part: exact_text(getattr(amount, part)) for part in ("epsilon", "delta", "rho")}
 
 
-def plan_facts(plan: Plan[Any]) -> dict[str, object]:
+def plan_facts(plan: Plan[Any], *, budget: bool = True) -> dict[str, object]:
     """Return what a plan says, for JSON."""
+    from tacit.core import risk_lines
+
     return {
         "asked": plan.asked,
         "columns": list(plan.forecast),
         "promised": {name: float(value) for name, value in plan.promised.items()},
         "facts": dict(plan.facts),
+        **({"risk": dict(risk_lines(plan, account=budget))} if plan.risk is not None else {}),
         "mechanisms": [dict(one) for one in plan.mechanisms],
         "hash": plan.hash,
     }

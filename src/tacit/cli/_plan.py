@@ -56,6 +56,8 @@ class KeptBudget:
         What helps if the plan does not fit into what is left.
     trouble
         Why the ledger could not be read, or would refuse the plan.
+    afterwards
+        What it has left after the plan, in words, if it and the accounts above it can pay for it.
     """
 
     account: Account | None = None
@@ -65,14 +67,15 @@ class KeptBudget:
     stored: bool = False
     fix: str = ""
     trouble: str = ""
+    afterwards: str = ""
 
     def lines(self) -> list[str]:
         """Return what a person should know before asking."""
         lines = [f"left now{self.words}"] if self.account is not None else []
         if self.stored:
             lines.append("this answer is stored: asking again is free")
-        elif self.fits:
-            lines.append(f"enough for this plan {times(self.fits)}")
+        elif self.afterwards:
+            lines.append(f"left afterwards: {self.afterwards}")
         elif self.fits == 0 and not self.trouble:
             lines.append(
                 f"this is more than what is left, so the budget cannot pay for this plan now: {self.fix}"
@@ -86,6 +89,7 @@ class KeptBudget:
             "fits_now": self.fits,
             "stored": self.stored,
             "trouble": self.trouble or None,
+            "afterwards": self.afterwards or None,
         }
 
 
@@ -103,7 +107,7 @@ def times(count: int) -> str:
 def what_helps(account: Account, plan: Plan[AnswerTable]) -> str:
     """Return what helps if an account cannot pay for a plan; empty if it can."""
     try:
-        account.filter.after(account.filter.spend_of(plan.cost))
+        account.filter.after(account.filter.spend_of(plan.cost, plan.promise))
     except TacitError as refusal:
         return str(in_words_of_the_command(refusal).fix)
     return ""
@@ -140,8 +144,8 @@ def _read(ledger: Ledger, payer: str, name: str, budget: Budget, plan: Plan[Answ
 
     [member] = members_of(plan)
     account, is_own = ledger.account(payer), payer == name
-    remaining, words = left_in_words(ledger, payer, member.blocks if is_own else ())
-    fits = None if member.blocks else question.more_like_it(ledger, payer, plan.cost)
+    fits = None if member.blocks else question.more_like_it(ledger, payer, plan)
+    remaining, words = left_in_words(ledger, payer, member.blocks if is_own else (), fits)
     stored = is_own and ledger.paid_release(name, plan.hash, version=member.identity.version) is not None
     trouble = _trouble(ledger, account, budget if is_own else account.budget)
     levels = [account]
@@ -149,7 +153,18 @@ def _read(ledger: Ledger, payer: str, name: str, budget: Budget, plan: Plan[Answ
         levels.append(ledger.account(levels[-1].parent))
     fix = next(filter(None, (what_helps(level, plan) for level in levels)), "")
     words = words if is_own else f" of {printable(payer)}{words}"
-    return KeptBudget(account, remaining, words, fits, stored, fix, trouble)
+    afterwards = "" if member.blocks else _afterwards(levels, plan)
+    return KeptBudget(account, remaining, words, fits, stored, fix, trouble, afterwards)
+
+
+def _afterwards(levels: list[Account], plan: Plan[AnswerTable]) -> str:
+    """Return what all accounts that pay have left after a plan; empty if one of them cannot pay."""
+    from tacit.accounting import least_left
+
+    cost, promise = plan.cost, plan.promise
+    charged = [one.filter.charged(one.filter.spend_of(cost, promise), cost.fits) for one in levels]
+    after = [filter_ for filter_ in charged if filter_ is not None]
+    return str(least_left([one.left(cost, promise) for one in after])) if len(after) == len(levels) else ""
 
 
 def _trouble(ledger: Ledger, account: Account, declared: Budget) -> str:
@@ -185,9 +200,9 @@ def plan(
         if not as_json:
             show_price(planned, declared, account)
             return
-        fits = question.more_like_it(ledger, name, planned.cost)
+        fits, facts = question.more_like_it(ledger, name, planned), _facts(planned)
     kept_in_ledger = kept_budget(declared, name, account.budget, planned)
-    show_json({**_facts(planned), "fits": fits, **kept_in_ledger.to_json()})
+    show_json({**facts, "fits": fits, **kept_in_ledger.to_json()})
 
 
 def show_price(planned: Plan[AnswerTable], declared: Config, account: Account) -> None:
@@ -211,7 +226,7 @@ def show_price(planned: Plan[AnswerTable], declared: Config, account: Account) -
     if help_:
         say(f"this is more than the whole budget ({total}), so the budget cannot pay for it: {help_}")
     else:
-        fits = account.filter.how_many(planned.cost)
+        fits = account.filter.how_many(planned.cost, planned.promise)
         say(f"a budget of {total} can pay for this plan {times(fits)}")
 
 

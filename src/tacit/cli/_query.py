@@ -10,7 +10,7 @@ import contextlib
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,7 +34,7 @@ from tacit.fixes import Declare
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tacit.accounting import Cost, Remaining
+    from tacit.accounting import Remaining
     from tacit.core import AnswerTable, Plan, Release
     from tacit.ledger import Ledger
     from tacit.tables import Config, TableDataset
@@ -176,14 +176,9 @@ def check_sources(config: Config, name: str) -> None:
             )
 
 
-def more_like_it(ledger: Ledger, payer: str, cost: Cost) -> int:
-    """Return how many questions of this cost the account and every account above it can still pay."""
-    counts, level = [], ledger.account(payer)
-    while True:
-        counts.append(level.filter.how_many(cost))
-        if level.parent is None:
-            return min(counts)
-        level = ledger.account(level.parent)
+def more_like_it(ledger: Ledger, payer: str, plan: Plan[Any]) -> int:
+    """Return how many questions like this one the account and every account above it can still pay."""
+    return ledger.left(payer, plan.cost, promise=plan.promise).more or 0
 
 
 def declared_ledger(config: Config) -> str:
@@ -242,17 +237,15 @@ def answer(
         entry = _entry(release)
         paid_by = ledger.entry(entry)
         blocks = paid_by.blocks if paid_by else ()
-        remaining, also = left_in_words(ledger, name, blocks)
-        more = None if blocks else more_like_it(ledger, payer.account or name, plan.cost)
+        more = None if blocks else more_like_it(ledger, payer.account or name, plan)
         fresh = entry > before
+        remaining, also = left_in_words(ledger, name, blocks, more if fresh else None)
         payment = f"charged as entry {entry}" if fresh else _stored(release, ledger)
     files.save(release, max_figures=_MOST_PANELS)  # before printing: a terminal may fail
     if as_json:
         show_json({**_facts(release), "fresh": fresh, "left": amount_facts(remaining), "more": more})
         return
     say(repr(release), f"{payment}; left{also}", *dataset.account_notes)
-    if fresh and more:
-        say(f"enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind")
     if fresh and not payer.who:
         say("no --who was given: recorded as unknown (tacit budget history shows who asked what)")
     files.report()
@@ -274,13 +267,20 @@ def _entry(release: Release[AnswerTable]) -> int:
     return int(charge["entry"]) if isinstance(charge, dict) else 0
 
 
-def left_in_words(ledger: Ledger, name: str, blocks: tuple[str, ...]) -> tuple[Remaining, str]:
-    """Return what is left of the account, or of the fullest block that paid, also in words."""
+def left_in_words(
+    ledger: Ledger, name: str, blocks: tuple[str, ...], more: int | None = None
+) -> tuple[Remaining, str]:
+    """Return what is left of the account, or of the fullest block that paid, also in words.
+
+    ``more`` is how many more questions like this one fit, if that is known.
+    """
+    from tacit.accounting import Left
+
     lefts = {block: ledger.remaining(name, block=block) for block in blocks}
     fullest = min(lefts, key=lambda block: (lefts[block].rho or 0, lefts[block].epsilon or 0), default=None)
     remaining = ledger.remaining(name) if fullest is None else lefts[fullest]
     words = "" if fullest is None else f" of block {printable(fullest)}"
-    words += f": {remaining}"
+    words += f": {Left(remaining, more)}"
     above = ledger.account(name).parent
     while above is not None:
         words += f"; left of {printable(above)}, which also pays: {ledger.remaining(above)}"

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_figures, write_file
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Choose, Say
 from tacit.show import visible
 
@@ -252,7 +252,7 @@ def _lines(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
-        raise _unclear(f"there is no file {path}", "check its name and its folder") from None
+        raise missing_file(path) from None
     except (OSError, ValueError):
         raise _unclear(f"the file {path} cannot be read", "a file of plain text in UTF-8") from None
     return [line.strip() for line in lines if line.strip()]

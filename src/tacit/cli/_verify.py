@@ -13,7 +13,7 @@ from rich.text import Text
 from tacit.cli._app import app
 from tacit.cli._ledger import KeyFileOption, find_ledger, note_on_completeness, open_ledger
 from tacit.cli._output import JsonOption, say, show_json
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Do
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ def verify(
 ) -> None:
     """Check a release, or its certificate alone, against its ledger; exit status 3: it is not verified."""
     if not certificate.is_file():
-        raise TacitError(
-            "bad-certificate",
-            f"{certificate} does not exist",
-            fix=Do("save-certificate", path=str(certificate)),
-        )
+        raise missing_file(certificate, "bad-certificate", fix=Do("save-certificate", path=str(certificate)))
     promise, values, told = _read(certificate)
     where = find_ledger(ledger, config, named_by="--ledger")
     result = _compared(promise, where, key, whole_log=whole)

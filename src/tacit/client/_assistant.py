@@ -187,8 +187,10 @@ def _planned(
 def _table(data: TableDataset, name: str) -> dict[str, Any]:
     table = data.tables[name]
     columns = table.columns or tuple(sorted(table.facts))
+    smallest = data.minimum_people
     return {
         "public": table.key is not None,
+        **({} if smallest is None else {"fewest_people_of_a_line_that_is_shown": smallest}),
         "rows_of_one_unit_that_count": data.limits.rows_of(name) if table.key is None else None,
         "columns": {column: _fact(table.facts.get(column)) for column in columns},
     }

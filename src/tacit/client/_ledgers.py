@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tacit.accounting import Budget, Filter, Remaining
+from tacit.accounting import Budget, Filter, Left, Remaining
 from tacit.client._http_calls import not_from_a_service, path_of, refusal_of
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import read_fraction
@@ -25,6 +25,7 @@ from tacit.progress import progress
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tacit.accounting import Cost
     from tacit.client._http_calls import HttpCalls, ServiceReply
     from tacit.core import JSON
 
@@ -275,6 +276,14 @@ class ServiceLedger:
             )
         return self.account(account).remaining
 
+    def left(
+        self, account: str, cost: Cost | None = None, *, promise: Budget | None = None,
+        block: str | None = None,
+    ) -> Left:  # fmt: skip
+        """Return what is left for questions: one more of a size, or how many more of a cost."""
+        remaining = self.remaining(account, block=block)
+        return Left(remaining, None if cost is None else self.account(account).filter.how_many(cost, promise))
+
     # What only the service does -----------------------------------------------------------------------------
 
     def create_account(self, name: str, **_: object) -> NoReturn:
@@ -361,6 +370,10 @@ class SandboxLedger:
     def remaining(self, account: str, *, block: str | None = None) -> NoReturn:
         """Refuse: a sandbox has no budget."""
         del block
+        self.account(account)
+
+    def left(self, account: str, *_: object, **__: object) -> NoReturn:
+        """Refuse: a sandbox has no budget."""
         self.account(account)
 
     def create_account(self, name: str, **_: object) -> NoReturn:

@@ -24,7 +24,16 @@ from tacit.core._batch import AnswerBatch, BatchAnswer, BatchQuestion, BatchRele
 from tacit.core._budget_schedule import AskedReport, BudgetSchedule, PricedReport, Remedy, budget_plan
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
-from tacit.core._display import left_afterwards, odds_factor, plan_meaning, plan_text, shown_cell
+from tacit.core._display import (
+    budget_risk,
+    left_afterwards,
+    odds_factor,
+    plan_meaning,
+    plan_text,
+    risk_lines,
+    risk_words,
+    shown_cell,
+)
 from tacit.core._facts import (
     DEFAULT_PAIRS,
     KEY_KINDS,
@@ -143,6 +152,7 @@ __all__ = [
     "batch",
     "budget_of",
     "budget_plan",
+    "budget_risk",
     "content_named",
     "dataset_kinds",
     "fixes_of",
@@ -175,6 +185,8 @@ __all__ = [
     "read_keys",
     "read_kind",
     "registered",
+    "risk_lines",
+    "risk_words",
     "shown_cell",
     "swamped",
     "visible",

@@ -15,6 +15,7 @@ from tacit.core._display import fitted, in_html, rendered, shown_cell
 from tacit.core._shown_digits import HIDDEN, hidden_values
 from tacit.core._tabular import NO_INTERVAL, lacking
 from tacit.fixes import Choose
+from tacit.report import short_percent
 from tacit.show import (
     MOST_SERIES,
     Chart,
@@ -83,7 +84,7 @@ def caption_of(answer: AnswerTable, marks: tuple[str, ...] = ()) -> list[str]:
     without = [name for name, cells in answer.columns.items() if cells.lack_intervals]
     bounded = any(low is not None for cells in answer.columns.values() for low in cells.low)
     text = (
-        f"value [low, high]; {answer.confidence * 100:g} % intervals for the {_COVERED[answer.covers]}; "
+        f"value [low, high]; {short_percent(answer.confidence)} intervals for the {_COVERED[answer.covers]}; "
         "dropped rows and clipping are not included"
     )
     more = len(answer) - _LINES
@@ -254,7 +255,7 @@ def answer_figures(answer: AnswerTable, name_of_figure: str | None = None) -> tu
 def interval_words(answer: AnswerTable, what: str = "bars") -> str:
     """Say what the intervals of a figure cover."""
     only = "noise only" if answer.covers == "noise" else answer.covers
-    return f"{what}: {answer.confidence * 100:g} % interval for the {only}"
+    return f"{what}: {short_percent(answer.confidence)} interval for the {only}"
 
 
 def placed_series(

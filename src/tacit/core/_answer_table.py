@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from tacit.core._found_bounds import FoundBounds
 from tacit.core._release import Content
-from tacit.core._shown_digits import is_hidden, refuse_hidden, without_hidden
+from tacit.core._shown_digits import least_shown, refuse_hidden, without_hidden
 from tacit.core._tabular import lacking, needs, write_csv
 from tacit.errors import TacitError
 from tacit.exact import read_fraction
@@ -98,7 +98,8 @@ class MeasuredIntegers:
     def hidden(self) -> list[bool]:
         """Return of each line whether the noise hides what is divided by the sum of its integers."""
         each = sum((scale**2 * (1 if law == "gaussian" else 2) for law, scale in self.noise), Fraction(0))
-        return [is_hidden(sum(line), len(line) * each) for line in self.integers]
+        shown = least_shown(max(map(len, self.integers), default=0) * each)  # all lines are equally long
+        return [sum(line) < shown for line in self.integers]
 
     def to_json(self) -> dict[str, JSON]:
         """Return the integers and what they are as JSON."""

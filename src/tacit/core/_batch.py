@@ -341,6 +341,10 @@ class BatchQuestion:
         delta: Number = 0,
         rho: Number | None = None,
         confidence: Number = 0.95,
+        advantage: Number | None = None,
+        attack: tuple[Number, Number] | None = None,
+        belief: tuple[Number, Number] | None = None,
+        total: str | None = None,
     ) -> Plan[AnswerBatch]:
         """Plan all questions within one total, and state the cost. Touches no data.
 
@@ -357,10 +361,16 @@ class BatchQuestion:
             The total for the batch.
         confidence
             How often each interval covers the noise.
+        advantage, attack, belief, total
+            Instead of a total: the risk of all answers together, as in `tacit.core.Question.plan`.
         """
         goal = Goal.read(
-            epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, takes=ANY_TOTAL | {RHO_WITH_DELTA}
-        )
+            epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, advantage=advantage, attack=attack,
+            belief=belief, total=total, takes=ANY_TOTAL | {RHO_WITH_DELTA},
+        )  # fmt: skip
+        return goal.planned(self._planned)
+
+    def _planned(self, goal: Goal) -> Plan[AnswerBatch]:
         plans = split([one for _, one in self.members], self.weights, goal)
         names = [name for name, _ in self.members]
         return _joint_plan(list(zip(names, plans, strict=True)), goal.promised)

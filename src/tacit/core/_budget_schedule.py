@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting import Budget, Filter, Spend
+from tacit.accounting import Budget, Cost, Filter, Spend
+from tacit.bisection import first_number
 from tacit.core._batch_split import DEFAULT_LEVEL, planned
 from tacit.core._goal import WITHIN
 from tacit.core._plan import promise_in_words
@@ -28,7 +29,6 @@ from tacit.show import GREY, ORANGE, RED, Chart, ChartAxis, ChartSeries, Drawn, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tacit.accounting import Cost
     from tacit.core._dataset import Dataset
     from tacit.core._plan import Plan
 
@@ -42,16 +42,23 @@ _REPORT = "{'name': 'stays', 'question': q, 'within': 5, 'times': 12}"
 _EXAMPLE = Code(f"tc.budget_plan([{_REPORT}], tc.Budget(3))")
 
 
-def charged_all(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Filter:
-    """Return a filter after all charges, each a number of times; ``within`` says whether they fit."""
-    for cost, times in charges:
-        spend = state.spend_of(cost)
+def charged_all(state: Filter, charges: Sequence[tuple[Plan[Any] | Cost, int]]) -> Filter:
+    """Return a filter after all plans (or costs), each a number of times; ``within``: whether they fit."""
+    for charge, times in charges:
+        spend = _spend_of(state, charge)
         for _ in range(times):
             state = state.added(spend)
     return state
 
 
-def needed_budget(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Fraction | None:
+def _spend_of(state: Filter, charge: Plan[Any] | Cost) -> Spend:
+    """Return what a plan, with its promise, or a bare cost takes from a filter."""
+    if isinstance(charge, Cost):
+        return state.spend_of(charge)
+    return state.spend_of(charge.cost, charge.promise)
+
+
+def needed_budget(state: Filter, charges: Sequence[tuple[Plan[Any] | Cost, int]]) -> Fraction | None:
     """Return the smallest epsilon (or rho) with which a budget pays for the charges; its delta stays.
 
     What was spent before counts too. None stands for "no epsilon is enough": the delta, or the kind of the
@@ -72,8 +79,9 @@ def needed_budget(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Fractio
         return Fraction(0)
 
     def fits(epsilon: Fraction) -> bool:
-        start = Filter.start(Budget(epsilon, budget.delta))
+        start = Filter.start(Budget(epsilon, budget.delta), version=state.version)
         before = start.added(Spend(state.epsilon, min(state.delta, Fraction(1)), state.rho))
+        before = replace(before, promised=state.promised)
         return charged_all(before, charges).within
 
     return _smallest_budget(fits, budget.epsilon or Fraction(1))
@@ -89,11 +97,13 @@ def _smallest_budget(fits: Callable[[Fraction], bool], start: Fraction) -> Fract
     low = high / 2
     while low > Fraction(1, 2**30) and fits(low):
         low, high = low / 2, low
-    while high / low > Fraction(1001, 1000):
-        middle = Fraction(math.sqrt(float(low) * float(high))).limit_denominator(10**9)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    short = rounded_up(high)
-    return short if fits(short) else high
+
+    def middle(low: Fraction, high: Fraction) -> Fraction:
+        return Fraction(math.sqrt(float(low) * float(high))).limit_denominator(10**9)
+
+    smallest = first_number(fits, low, high, ratio=Fraction(1001, 1000), middle=middle)
+    short = rounded_up(smallest)
+    return short if fits(short) else smallest
 
 
 def rounded_up(value: Fraction) -> Fraction:
@@ -133,7 +143,7 @@ def plans_of(report: AskedReport, state: Filter) -> list[Plan[Any]]:
 
     def rank(plan: Plan[Any]) -> tuple[int, float]:
         rho = plan.cost.spend.rho
-        return -untouched.how_many(plan.cost), math.inf if rho is None else float(rho)
+        return -untouched.how_many(plan.cost, plan.promise), math.inf if rho is None else float(rho)
 
     return [plans[0], min(plans, key=rank), plans[-1]] if len(plans) > 1 else plans
 
@@ -211,7 +221,10 @@ def largest_error(plan: Plan[Any]) -> float:
 
 
 def most_that_fits(
-    report: AskedReport, plan: Plan[Any], states: Sequence[Filter], others: Sequence[tuple[Cost, int]]
+    report: AskedReport,
+    plan: Plan[Any],
+    states: Sequence[Filter],
+    others: Sequence[tuple[Plan[Any] | Cost, int]],
 ) -> Plan[Any] | None:
     """Return the plan of the largest price at which all releases of a report fit beside others; None: none.
 
@@ -229,7 +242,7 @@ def most_that_fits(
 
     def fitting(price: Fraction) -> Plan[Any] | None:
         tried = _plan_at_price(report, **{kind: price})
-        fits = all(charged_all(room, [(tried.cost, report.times)]).within for room in rooms)
+        fits = all(charged_all(room, [(tried, report.times)]).within for room in rooms)
         return tried if fits else None
 
     high = plan.promised[kind]
@@ -295,7 +308,7 @@ def remedy_of(schedule: BudgetSchedule) -> Remedy | None:
     if not short:
         return None
     last_line = short[-1]
-    others = [(line.plan.cost, line.asked.times) for line in schedule.lines if line is not last_line]
+    others = [(line.plan, line.asked.times) for line in schedule.lines if line is not last_line]
     plan = most_that_fits(last_line.asked, last_line.plan, (schedule.state, *schedule.above), others)
     return Remedy(last_line.asked.name, schedule.needs, plan, last_line.fitting)
 
@@ -476,7 +489,7 @@ def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) 
     if not isinstance(budget, Budget):
         _check_dataset(ordered, options, budget)
     best = _best_schedule(ordered, options, states)
-    charges = [(line.plan.cost, line.asked.times) for line in best.lines]
+    charges = [(line.plan, line.asked.times) for line in best.lines]
     for index, state in enumerate(states[1:] if best.wanted_within else (), 1):  # one above has too little
         if not charged_all(state, charges).within:
             return _best_schedule(ordered, options, [state, *states[:index], *states[index + 1 :]])
@@ -624,7 +637,7 @@ class BudgetSchedule(Drawn, Reportable):
     @property
     def wanted_within(self) -> bool:
         """Whether this budget alone pays for everything, whatever other accounts have left."""
-        return charged_all(self.state, [(one.plan.cost, one.asked.times) for one in self.lines]).within
+        return charged_all(self.state, [(one.plan, one.asked.times) for one in self.lines]).within
 
     @property
     def plans(self) -> dict[str, Plan[Any]]:
@@ -727,7 +740,7 @@ def _scheduled(
     is_alone = len(priced) == 1 and priced[0][0].times == 1
     for report, plan in priced:
         cost = plan.cost
-        spends = [one.spend_of(cost) for one in paying]
+        spends = [_spend_of(one, plan) for one in paying]
         fitting = 0
         while fitting < report.times:
             first_fits = cost.fits if is_alone else None
@@ -736,8 +749,8 @@ def _scheduled(
             if len(admitted) < len(paying):
                 break
             paying, fitting = admitted, fitting + 1
-        charges.append((cost, fitting))
-        costs.append((cost, report.times))
+        charges.append((plan, fitting))
+        costs.append((plan, report.times))
         so_far = needed_budget(state, charges)
         if so_far is not None:  # four digits rounded up may be more than the budget, which pays for it
             so_far = min(so_far, state.budget.epsilon or state.budget.rho or so_far)

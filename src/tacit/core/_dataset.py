@@ -17,7 +17,7 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.accounting import Adjacency, Budget
+    from tacit.accounting import Adjacency, Budget, Left
     from tacit.core._plan import Plan
     from tacit.core._protocols import JSON, Charger
     from tacit.core._question import QuestionKind
@@ -77,6 +77,25 @@ class Dataset:
             return self._ledger.remaining(self.identity.name, block=self.identity.block)
         return self._ledger.remaining(self.identity.name)
 
+    def left(self, plan: Plan[Any] | None = None) -> Left:
+        """Return what is left for questions: one more of a size, *or* how many more like a plan.
+
+        Both numbers come from the sums by which the ledger decides, so a question of either kind is admitted.
+        They do not add up. Accounts above this one, which also pay, are counted.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> visits.left(visits.agg(n=tc.count()).plan(epsilon=0.25))
+        one more question of up to epsilon 1; or 4 more like this one
+        """
+        cost, promise = (None, None) if plan is None else (plan.cost, plan.promise)
+        left: Left = self._ledger.left(
+            self.identity.name, cost, promise=promise, block=self.identity.block or None
+        )
+        return left
+
     if not TYPE_CHECKING:  # for a type checker, a dataset has the methods that its field wrote
 
         def __getattr__(self, name: str) -> Any:
@@ -98,6 +117,9 @@ class Dataset:
     def account_notes(self) -> list[str]:
         """Say what the curator should know of the account that pays."""
         return notes_on(self._ledger, self.name)
+
+    def check_question(self, kind: QuestionKind[Any]) -> None:
+        """Refuse a question that the curator's declarations rule out; by default there is none."""
 
     def plan_from(self, document: Mapping[str, JSON], *others: Dataset) -> Plan[Any]:
         """Rebuild a plan from the document that `Plan.to_json` returned.

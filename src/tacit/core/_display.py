@@ -11,17 +11,19 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting import cost_of_budget
 from tacit.core._plan import promise_in_words
 from tacit.core._shown_digits import HIDDEN
 from tacit.core._unit import notes_on
 from tacit.errors import TacitError
+from tacit.report import short_percent
 from tacit.show import decimals, rounded_end
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from tacit.accounting import Cost
+    from tacit.accounting import Budget, Cost
     from tacit.core._answer_table import Value
     from tacit.core._plan import Forecast, Plan
 
@@ -147,18 +149,6 @@ def shown_cell(
     return text, rounded_end(low, places, ROUND_FLOOR), rounded_end(high, places, ROUND_CEILING)
 
 
-def shown_interval(low: float, high: float) -> str:
-    """Write an interval with the decimals that it supports, rounded outwards: it covers what it covered.
-
-    Examples
-    --------
-    >>> shown_interval(1907.63, 6554.2)
-    '[1,907, 6,555]'
-    """
-    _, *ends = shown_cell(None, low, high)
-    return f"[{', '.join(ends)}]"
-
-
 def _rounded_end(end: float, rounding: str) -> float:
     if not math.isfinite(end) or (end == int(end) and abs(end) < 1e15):
         return end
@@ -207,6 +197,47 @@ def plan_meaning(plan: Plan[Any]) -> str:
     return f"{text}; this promise may fail completely with probability at most {delta:g}" if delta else text
 
 
+def risk_words(plan: Plan[Any], cost: Cost) -> str:
+    """Say what a cost lets an attacker achieve, in the terms of the risk that a plan was asked for by."""
+    if plan.risk is None:
+        return ""
+    return plan.risk.words(cost, plan.unit.noun, plan._members[0].identity.adjacency)  # noqa: SLF001
+
+
+def risk_lines(plan: Plan[Any], *, account: bool = True) -> list[tuple[str, str]]:
+    """Say what an attacker can achieve with a plan that was asked for by its risk, and with its account.
+
+    A risk bounds one plan. Everything that the budget of the account pays for has another, larger risk.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> [of_plan, of_account] = risk_lines(visits.agg(n=tc.count()).plan(advantage=0.05))
+    >>> of_plan[1][-51:]
+    'is right at most 52.5 % of the time instead of 50 %'
+    """
+    if plan.risk is None:
+        return []
+    lines = [("risk of this plan", risk_words(plan, plan.cost))]
+    members = [one for one in plan._members if account and one.ledger is not None]  # noqa: SLF001 - the core's own
+    for member in members:
+        try:
+            budget = member.ledger.account(member.identity.name).budget  # type: ignore[union-attr]
+        except TacitError:  # a ledger that is closed, or cannot be reached now
+            continue
+        name = f" {member.identity.name}" if len(members) > 1 else ""
+        lines.append((f"risk of the account{name}", budget_risk(plan, budget)))
+    return lines
+
+
+def budget_risk(plan: Plan[Any], budget: Budget) -> str:
+    """Say what an attacker can achieve with all that a budget pays for, in the terms of a plan's risk."""
+    parts = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
+    total = promise_in_words({name: value for name, value in parts.items() if value})
+    return f"with all that its budget ({total}) pays for: {risk_words(plan, cost_of_budget(budget))}"
+
+
 def odds_factor(epsilon: object) -> str:
     """Show exp(epsilon) in four digits, rounded up: a bound is never shown smaller than it is.
 
@@ -228,24 +259,19 @@ def _expected(column: Forecast) -> str:
     return "; ".join(part for part in (error, column.note if not error else "", column.caution) if part)
 
 
-def left_afterwards(filter_: Any, cost: Cost) -> str:
-    """Say what is left of a budget after a charge, and how many more charges like it fit.
+def left_afterwards(filter_: Any, cost: Cost, promise: Budget | None = None) -> str:
+    """Say what is left of a budget after a charge: one more question of a size, or some more like this one.
 
     Examples
     --------
     >>> from tacit.accounting import Budget, Cost, Filter
     >>> left_afterwards(Filter.start(Budget(epsilon=3)), Cost.pure(1))
-    'epsilon 2 of 3; enough for 2 more questions of this kind'
+    'one more question of up to epsilon 2; or 2 more like this one'
     """
-    after = filter_.charged(filter_.spend_of(cost), cost.fits)
+    after = filter_.charged(filter_.spend_of(cost, promise), cost.fits)
     if after is None:
         return f"not enough for this question; now left: {filter_.remaining}"
-    more = after.how_many(cost)
-    if not more:
-        return f"{after.remaining}; not enough for another question of this kind"
-    return (
-        f"{after.remaining}; enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind"
-    )
+    return str(after.left(cost, promise))
 
 
 def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
@@ -258,22 +284,34 @@ def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
         except TacitError:  # a ledger that is closed, or cannot be reached now
             return []
         name = f" in {member.identity.name}" if len(paying) > 1 else ""
-        lines.append((f"left afterwards{name}", left_afterwards(filter_, member.cost)))
+        lines.append((f"left afterwards{name}", left_afterwards(filter_, member.cost, member.promise)))
     return lines
 
 
-def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
-    """Write a plan for the terminal; ``left``: with what is left of the budget afterwards."""
+def plan_text(plan: Plan[Any], *, left: bool = True, budget: bool = True) -> str:
+    """Write a plan for the terminal.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    left
+        Whether to say what is left of the budget afterwards.
+    budget
+        Whether to say what an attacker can achieve with the whole budget.
+    """
     from rich.table import Table
     from rich.text import Text
 
     title = f"plan for {plan.name}: {_cost(plan)}"
-    lines = "\n".join(f"{name}: {text}" for name, text in _lines(plan, with_remaining=left))
+    lines = "\n".join(
+        f"{name}: {text}" for name, text in _lines(plan, with_remaining=left, with_budget=budget)
+    )
     forecast = plan.forecast
     if not forecast:  # a model has no columns
         return rendered(title, lines)
     table = Table(title=Text(title), title_justify="left")
-    for name in ("column", "what", "noise", f"+/- at {100 * float(plan.confidence):.6g} %"):
+    for name in ("column", "what", "noise", f"+/- at {short_percent(float(plan.confidence))}"):
         table.add_column(Text(name))
     for column in forecast:
         error = _expected(column)
@@ -281,7 +319,9 @@ def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
     return rendered(table, lines)
 
 
-def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, str]]:
+def _lines(
+    plan: Plan[Any], *, with_remaining: bool = True, with_budget: bool = True
+) -> list[tuple[str, str]]:
     """List what is said below the columns, in a terminal and in a notebook alike."""
     where = "runs on the device of the person who answers; no ledger is charged"
     return [
@@ -293,6 +333,7 @@ def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, s
             else []
         ),
         ("meaning", plan_meaning(plan)),
+        *risk_lines(plan, account=with_budget),
         *(_remaining_lines(plan) if with_remaining else []),
         *(("budget", note) for one in plan._members for note in notes_on(one.ledger, one.identity.name)),  # noqa: SLF001
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
@@ -301,7 +342,7 @@ def _lines(plan: Plan[Any], *, with_remaining: bool = True) -> list[tuple[str, s
 
 def plan_html(plan: Plan[Any]) -> str:
     """Write a plan for a notebook."""
-    head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {100 * float(plan.confidence):.6g} %")
+    head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {short_percent(float(plan.confidence))}")
     cells = [(c.column, c.meaning, c.mechanism, _expected(c)) for c in plan.forecast]
     rows = "".join(
         "<tr>" + "".join(f'<{tag} style="text-align:left">{in_html(t)}</{tag}>' for t in line) + "</tr>"

@@ -28,6 +28,7 @@ from tacit.parameters import Omitted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tacit.accounting import Budget, Risk
     from tacit.core._dataset import Dataset
     from tacit.core._protocols import JSON, AnsweringService, Charger
     from tacit.core._run import Run
@@ -108,22 +109,28 @@ def in_promised_words(refusal: TacitError, promised: Mapping[str, Fraction]) -> 
         return refusal
     of = remaining.of if isinstance(remaining, Remaining) else None
     charged = "" if of is None or of.rho is None else f" and is charged with {charge}"
+    promise = refusal.facts.get("promise")
+    largest = promise if isinstance(promise, int | float) else 0
     where = f"{refusal.facts['where']}: " if "where" in refusal.facts else ""
     plan = f"a plan that promises {promise_in_words(promised)}{charged}"
     message = f"{where}{plan} does not fit into what is left: {remaining}"
-    return refusal.but(what=message, fix=_in_epsilon(refusal.fix, promised))
+    return refusal.but(what=message, fix=_in_epsilon(refusal.fix, promised, largest))
 
 
-def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction]) -> Fix:
-    """Return a fix with the epsilon that a Gaussian plan of the same delta may have, where it names a rho."""
+def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction], largest: float) -> Fix:
+    """Return a fix with the epsilon that a Gaussian plan of the same delta may have, where it names a rho.
+
+    ``largest`` is the epsilon that still fits by adding up promises.
+    """
     if isinstance(fix, Either):
-        return Either(*(_in_epsilon(one, promised) for one in fix.fixes))
+        return Either(*(_in_epsilon(one, promised, largest) for one in fix.fixes))
     if not isinstance(fix, Set) or "rho" not in fix.values or not promised.get("delta"):
         return fix
     sigma = (2 * float(str(fix.values["rho"]))) ** -0.5
     epsilon = Cost.gaussian(sigma=sigma, sensitivity=1).epsilon(delta=promised["delta"])
     short = float(f"{float(epsilon):.3g}")  # three digits, rounded down
-    return Set.at_most(epsilon=short if short <= epsilon else float(f"{short * (1 - 5e-3):.3g}"))
+    short = short if short <= epsilon else float(f"{short * (1 - 5e-3):.3g}")
+    return Set.at_most(epsilon=max(short, largest))
 
 
 def draw(
@@ -193,6 +200,7 @@ def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None
         "dataset": member.identity.name,
         "version": member.identity.version,
         "certificate": digest_of(body),
+        **({} if member.promise is None else {"promise": member.promise}),
         **({"blocks": member.blocks} if member.blocks else {}),
     }
 
@@ -277,6 +285,8 @@ class Plan(Generic[C]):
         How often each interval covers the noise.
     asked
         The question in words, or its shape if the dataset says so, for the ledger's record.
+    risk
+        The risk that was asked for, where the total followed from one. It is not part of the plan's identity.
     """
 
     promised: Mapping[str, Fraction]
@@ -288,6 +298,7 @@ class Plan(Generic[C]):
     _facts: OnDemand[tuple[str, str]] = ()
     _request: Callable[[], JSON] | None = None
     _present: Callable[[Release[C]], Release[C]] | None = field(default=None)
+    risk: Risk | None = None
 
     @classmethod
     def of(
@@ -404,6 +415,21 @@ class Plan(Generic[C]):
     def name(self) -> str:
         """The dataset's declared name, or the members' names."""
         return " + ".join(member.identity.name for member in self._members)
+
+    @property
+    def promise(self) -> Budget | None:
+        """What the plan promises, as a budget in epsilon and delta; None in rho, or for several datasets.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(
+        ...     tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1, delta=1e-6)
+        ... )
+        >>> visits.agg(n=tc.count()).plan(epsilon=0.5, delta=1e-7).promise
+        Budget(epsilon=0.5, delta=1e-07)
+        """
+        return self._members[0].promise if len(self._members) == 1 else None
 
     @property
     def is_local(self) -> bool:

@@ -22,7 +22,7 @@ from tacit.parameters import Integer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.accounting import Cost
+    from tacit.accounting import Budget, Cost
     from tacit.core._protocols import JSON, Charger, Measurement, Noisy
     from tacit.core._unit import Identity
 
@@ -179,6 +179,20 @@ class Member:
             check_composition(self.task)
             return run_cost([(stage.count, stage.cost) for stage in self.stages], self.task.composition)
         return _draw_cost(self.task)
+
+    @cached_property
+    def promise(self) -> Budget | None:
+        """What the plan promises, for the ledger to add up; None if its cost does not keep it as stated."""
+        from tacit.accounting import Budget
+
+        if not self.promised.get("epsilon"):
+            return None
+        promise = Budget(self.promised["epsilon"], self.promised.get("delta", 0))
+        try:
+            self.cost.spend_at((), promise)
+        except TacitError:
+            return None
+        return promise
 
     @cached_property
     def laws(self) -> tuple[Mapping[str, JSON], ...]:

@@ -58,6 +58,12 @@ class Charger(Protocol):
     def remaining(self, account: str, *, block: str | None = None) -> Any:
         """Return what is left of an account's budget, or of one of its blocks."""
 
+    def left(
+        self, account: str, cost: Cost | None = None, *, promise: Budget | None = None,
+        block: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Return what is left for questions: one more of a size, or how many more of a cost."""
+
     def paid_release(self, account: str, plan: str, *, version: int | None = None) -> Any:
         """Return the stored release of a plan (``payload`` and ``receipt``) if this account has paid for it.
 
@@ -80,11 +86,13 @@ class Charger(Protocol):
         version: int | None = None,
         certificate: str = "",
         blocks: Sequence[str] = (),
+        promise: Budget | None = None,
     ) -> Any:
         """Return the release: ``payload`` and ``receipt``.
 
         Refuses an account that is neither the dataset's nor below it. ``blocks`` are the blocks of the data
-        that the answer depends on; none stands for all of it.
+        that the answer depends on; none stands for all of it. ``promise`` is the epsilon and delta that the
+        plan promises; its cost keeps them.
         """
 
     def run(
@@ -103,6 +111,7 @@ class Charger(Protocol):
         version: int | None = None,
         certificate: str = "",
         blocks: Sequence[str] = (),
+        promise: Budget | None = None,
     ) -> Any:
         """Charge a run once, or continue the run of this plan; see `tacit.ledger.LedgerRun`."""
 

@@ -264,6 +264,10 @@ class Question(Generic[C]):
         confidence: Number = 0.95,
         size: int | None = None,
         weights: Mapping[str, Number] | None = None,
+        advantage: Number | None = None,
+        attack: tuple[Number, Number] | None = None,
+        belief: tuple[Number, Number] | None = None,
+        total: str | None = None,
     ) -> Plan[C]:
         """Plan the question and state its cost and the expected error. Touches no data.
 
@@ -284,6 +288,16 @@ class Question(Generic[C]):
             A public guess of the number of rows in each group, where the question uses it for planning.
         weights
             How much of the budget each column gets, relative to the others, where there are several.
+        advantage
+            Instead of a total: the most by which hits of an attacker may exceed false alarms. The plan is the
+            one with the least noise that keeps this risk.
+        attack
+            Instead: a false-alarm rate and the largest hit rate at it, such as ``(0.01, 0.02)``.
+        belief
+            Instead: a belief before the answer and the largest belief afterwards, such as ``(0.01, 0.02)``.
+            It holds for every answer, or with ``delta`` except with this probability.
+        total
+            Of a risk: ``"rho"`` for Gaussian noise without a delta; by default the total is an epsilon.
 
         Examples
         --------
@@ -291,19 +305,25 @@ class Question(Generic[C]):
         >>> friends = tc.graph([("ana", "ben")], unit="edge", nodes=3, budget=tc.Budget(epsilon=1))
         >>> friends.edges().plan(epsilon=0.5).cost.spend.epsilon
         Fraction(1, 2)
+        >>> friends.edges().plan(advantage=0.05).cost.advantage <= 0.05
+        True
         """
         goal = Goal.read(
             epsilon=epsilon, delta=delta, rho=rho, within=within, confidence=confidence, size=size,
-            weights=weights, takes=self.kind.takes,
+            weights=weights, advantage=advantage, attack=attack, belief=belief, total=total,
+            takes=self.kind.takes,
         )  # fmt: skip
         return self.planned(goal)
 
     def planned(self, goal: Goal) -> Plan[C]:
         """Plan the question for a goal that was read; see `plan`."""
+        if goal.risk is not None:
+            return goal.planned(self.planned)
         return self.plan_of(self.kind.draft(self.dataset, goal, **self.arguments), goal)
 
     def plan_of(self, draft: Draft[C], goal: Goal) -> Plan[C]:
         """Return the plan of a draft that was made for a goal; see `plan`."""
+        self.dataset.check_question(self.kind)
         goal_of_draft = goal if draft.goal is None else draft.goal
         return Plan.of(
             self.dataset,

@@ -45,11 +45,14 @@ def is_hidden(divisor: float, variance: float | Fraction) -> bool:
 
 
 def least_shown(variance: float | Fraction) -> int:
-    """Return the smallest whole number that is not hidden."""
-    smallest = int(_DEVIATIONS * float(variance) ** 0.5)
-    while is_hidden(smallest, variance):
-        smallest += 1
-    return smallest
+    """Return the smallest whole number that is not hidden.
+
+    Examples
+    --------
+    >>> least_shown(2 * 2 * 10**2)
+    81
+    """
+    return math.isqrt(math.floor(_DEVIATIONS**2 * variance)) + 1
 
 
 def swamped(divisor: float, half_width: float, confidence: float) -> bool:

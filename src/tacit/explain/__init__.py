@@ -6,7 +6,7 @@ name ``tacit.explain``, so a function of that name would be overwritten; a modul
 
 In reading order: `_explanation` (`explain`, its result, the interactive page), `_question` (what is asked, in
 public facts), `_odds` (what an attacker can believe), `_tradeoff` (error against epsilon), `_deployments`
-(well-known ones), `_cost_figures` and `_figures` (pictures).
+(well-known ones), `_figures` (pictures).
 
 Examples
 --------

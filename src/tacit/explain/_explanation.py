@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from tacit.accounting import Budget, Cost, Filter
+from tacit.accounting import Budget, Cost, Filter, cost_of_budget
 from tacit.core import Certificate, Plan, Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
@@ -41,7 +41,7 @@ from tacit.explain._tradeoff import half_width
 from tacit.fixes import Code, Set
 from tacit.mechanisms import DiscreteLaplace
 from tacit.parameters import RealNumber
-from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.report import Report, Reportable, ReportTable, percent, short_percent
 from tacit.show import Drawn
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Explanation(Drawn, Reportable):
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the belief afterwards over the prior, the best test, and the meaning for families."""
-        from tacit.explain._cost_figures import explanation
+        from tacit.explain._figures import explanation
 
         return (explanation(self),)
 
@@ -284,7 +284,7 @@ class Explanation(Drawn, Reportable):
             )
         if self.forecasts:
             expected = tuple((one.column, one.meaning, _expected(one)) for one in self.forecasts)
-            within = f"{100 * self.confidence:g} % of answers within"
+            within = f"{short_percent(self.confidence)} of answers within"
             tables.append(ReportTable("what it buys", ("column", "what", within), expected))
         return tables
 
@@ -323,7 +323,7 @@ def cost_of(subject: Explainable) -> Cost:
     if promise is not None:
         return Cost.from_json(promise.fields["cost"])
     if isinstance(subject, Budget):
-        return _whole(subject)
+        return cost_of_budget(subject)
     cost = getattr(subject, "cost", None)
     if isinstance(cost, Cost):
         return cost
@@ -380,13 +380,6 @@ def counts_of(certificate: Certificate) -> tuple[tuple[str, float], ...]:
         ):  # not written by Tacit: report nothing, do not guess
             continue
     return tuple(counts)
-
-
-def _whole(budget: Budget) -> Cost:
-    if budget.rho is not None:
-        inner = Cost.zcdp(budget.rho)
-        return inner + Cost.approximate(0, budget.delta) if budget.delta else inner
-    return Cost.approximate(budget.epsilon or 0, budget.delta)
 
 
 _FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2)
@@ -454,7 +447,7 @@ def explain(
         forecasts=forecasts,
         confidence=float(subject.confidence) if isinstance(subject, Plan) else 0.95,
         question=explained,
-        fits=None if budget is None else _fits(cost, budget),
+        fits=None if budget is None else _fits(cost, subject, budget),
         about=about(subject),
         counts=() if promise is None else counts_of(promise),
     )
@@ -483,9 +476,10 @@ def _errors(epsilon: float, question: ExplainedQuestion) -> tuple[tuple[float, f
     return tuple((times * epsilon, half_width(question, times * epsilon)) for times in (0.25, 0.5, 1, 2, 4))
 
 
-def _fits(cost: Cost, budget: Budget | Filter) -> int:
+def _fits(cost: Cost, subject: object, budget: Budget | Filter) -> int:
     """Count how many such costs, one after the other, a budget (or the rest of one) can pay."""
-    return (budget if isinstance(budget, Filter) else Filter.start(budget)).how_many(cost)
+    promise = subject.promise if isinstance(subject, Plan) else None
+    return (budget if isinstance(budget, Filter) else Filter.start(budget)).how_many(cost, promise)
 
 
 def page(explanation: Explanation) -> str:

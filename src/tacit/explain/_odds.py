@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from tacit.bisection import halved
 from tacit.errors import TacitError
 from tacit.parameters import Probability, RealNumber
 
@@ -72,13 +73,7 @@ def exceeded_with(cost: Cost, probability: float) -> float | None:
         low, high = high, 2 * high
         if high > 512:  # a factor of 10^222 is not a limit worth stating
             return None
-    for _ in range(18):
-        middle = (low + high) / 2
-        if cost.loss_exceeds(middle) > probability:
-            low = middle
-        else:
-            high = middle
-    return high
+    return halved(lambda t: cost.loss_exceeds(t) <= probability, low, high, times=18)[1]
 
 
 def best_test(cost: Cost) -> Callable[[float], float]:

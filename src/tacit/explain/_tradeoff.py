@@ -20,7 +20,7 @@ from tacit.explain._odds import believe, number_up, read_share, shown_odds
 from tacit.explain._question import ExplainedQuestion
 from tacit.fixes import Choose, Code
 from tacit.parameters import Listed, RealNumber
-from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.report import Report, Reportable, ReportTable, percent, short_percent
 from tacit.show import Drawn
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Tradeoff(Drawn, Reportable):
     def report(self) -> Report:
         """Return the facts to show."""
         reached = shown_odds(believe(0.5, self.epsilon).at_most)
-        sure = f"{100 * self.confidence:g} %"
+        sure = short_percent(self.confidence)
         lead = (
             (
                 f"To know the {self.question} within +/- {self.error:g} in {sure} of all cases, you need "
@@ -110,7 +110,7 @@ class Tradeoff(Drawn, Reportable):
 
     def figures(self) -> tuple[Figure, ...]:
         """Return error over epsilon, with the answer marked."""
-        from tacit.explain._cost_figures import tradeoff_curve
+        from tacit.explain._figures import tradeoff_curve
 
         return (tradeoff_curve(self),)
 
@@ -272,7 +272,7 @@ class Spending(Drawn, Reportable):
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the shares, and how the sum of the errors falls as the budget grows."""
-        from tacit.explain._cost_figures import spending
+        from tacit.explain._figures import spending
 
         return (spending(self),)
 
@@ -398,7 +398,7 @@ class RateDistortion(Drawn, Reportable):
 
     def figures(self) -> tuple[Figure, ...]:
         """Return MSE over epsilon and MSE over KL."""
-        from tacit.explain._cost_figures import rate_distortion_curves
+        from tacit.explain._figures import rate_distortion_curves
 
         return (rate_distortion_curves(self),)
 
@@ -458,7 +458,7 @@ class SmallCrowd(Drawn, Reportable):
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the density of the answer, with the useless part shaded."""
-        from tacit.explain._cost_figures import small_crowd_density
+        from tacit.explain._figures import small_crowd_density
 
         return (small_crowd_density(self),)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from tacit.mechanisms import TopK
 from tacit.parameters import Integer, RealNumber
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -174,10 +174,7 @@ class AssociationTest:
     def _alleles_to_go(self, x: Whole, w: Whole) -> Whole:
         """Return how many people must change, two alleles each, before the allelic test is significant."""
         low, high = np.zeros(len(x), np.int64), np.full(len(x), 2 * self.people, np.int64)
-        while (rows := np.flatnonzero(high - low > 1)).size:
-            middle = (low[rows] + high[rows]) // 2
-            reached = self._allelic_ball(x[rows], w[rows], middle)
-            high[rows[reached]], low[rows[~reached]] = middle[reached], middle[~reached]
+        _halve(lambda rows, alleles: self._allelic_ball(x[rows], w[rows], alleles), low, high)
         return (high + 1) // 2
 
     def _allelic_ball(self, x: Whole, w: Whole, alleles: Whole) -> NDArray[np.bool_]:
@@ -195,20 +192,19 @@ class AssociationTest:
     def _people_to_go(self, r: Whole, s: Whole) -> Whole:
         """Return how many people must change before the trend test is significant."""
         low, high = np.zeros(len(r), np.int64), np.full(len(r), self.people, np.int64)
-        self._halve(r, s, low, high, _FIRST)  # an upper bound, and mostly the answer
+
+        def ball(rows: Whole, people: Whole, orders: OrderPairs) -> NDArray[np.bool_]:
+            return self._trend_ball(r[rows], s[rows], people, orders)
+
+        _halve(partial(ball, orders=_FIRST), low, high)  # an upper bound, and mostly the answer
         low[:] = 0
         rows = np.flatnonzero(high > 1)
-        reached = self._trend_ball(r[rows], s[rows], high[rows] - 1, tuple(product(_ORDERS, _ORDERS)))
+        orders = tuple(product(_ORDERS, _ORDERS))
+        reached = ball(rows, high[rows] - 1, orders)
         high[rows[reached]] -= 1
         low[rows[~reached]] = high[rows[~reached]] - 1
-        self._halve(r, s, low, high, tuple(product(_ORDERS, _ORDERS)))
+        _halve(partial(ball, orders=orders), low, high)
         return high
-
-    def _halve(self, r: Whole, s: Whole, low: Whole, high: Whole, orders: OrderPairs) -> None:
-        while (rows := np.flatnonzero(high - low > 1)).size:
-            middle = (low[rows] + high[rows]) // 2
-            reached = self._trend_ball(r[rows], s[rows], middle, orders)
-            high[rows[reached]], low[rows[~reached]] = middle[reached], middle[~reached]
 
     def _trend_ball(self, r: Whole, s: Whole, people: Whole, orders: OrderPairs) -> NDArray[np.bool_]:
         """Return whether some change of so many people makes the trend test significant."""
@@ -265,6 +261,14 @@ class AssociationTest:
 
 def _slices(rows: int) -> list[slice]:
     return [slice(start, start + _AT_ONCE) for start in range(0, rows, _AT_ONCE)]
+
+
+def _halve(reached: Callable[[Whole, Whole], NDArray[np.bool_]], low: Whole, high: Whole) -> None:
+    """Move both ends of each row together until the upper one is the first number that is reached."""
+    while (rows := np.flatnonzero(high - low > 1)).size:
+        middle = (low[rows] + high[rows]) // 2
+        is_reached = reached(rows, middle)
+        high[rows[is_reached]], low[rows[~is_reached]] = middle[is_reached], middle[~is_reached]
 
 
 def _changed(counts: Whole, order: tuple[int, int, int], people: Whole) -> tuple[Whole, Whole]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from tacit.core import Content, Draft, Step, Task
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Code, Say
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
@@ -132,9 +132,9 @@ def missing_source(source: GenotypeSource) -> TacitError | None:
     """Return the refusal of a draw whose file is not there now, for ``unavailable`` of a task."""
     if not source.missing_file:
         return None
-    return TacitError(
+    return missing_file(
+        source.missing_file,
         "bad-genotypes",
-        f"there is no file {source.missing_file}",
         why="the genotypes are read from it when they are released",
         fix=Say("put the file back"),
     )

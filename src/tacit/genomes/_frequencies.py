@@ -23,6 +23,7 @@ from tacit.fixes import Choose, Code, Say, Set
 from tacit.genomes._cohort_draft import check_unit, draft_sums, people_noise
 from tacit.genomes._sums import clipped_sums
 from tacit.parameters import Omitted
+from tacit.report import short_percent
 from tacit.show import MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class AlleleFrequencies(AnswerTable):
                 why="the variants of this cohort are only numbered",
                 fix=Code("tc.genotypes(..., variants=table)"),
             )
-        level = f"{100 * self.confidence:g} %"
+        level = short_percent(self.confidence)
         clusters = list(dict.fromkeys(self.keys.get("cluster", (None,))))
         spent = [(f"AF_{name.upper()}", value) for name, value in self.spent]
         tags = ["AF" if cluster is None else f"AF_{_tag(str(cluster))}" for cluster in clusters]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from tacit.core import needs
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Say
 from tacit.genomes._genotypes import MISSING, ArrayGenotypes, GenotypeBlock, GenotypeSource, pack, padded
 from tacit.genomes._sites import SiteList, match_alleles, plain_chromosome, read_sites
@@ -112,9 +112,9 @@ class PlinkGenotypes(GenotypeSource):
         self._bed = Path(path)
         for other in (self._bed, self._bed.with_suffix(".bim"), self._bed.with_suffix(".fam")):
             if not other.is_file():
-                raise TacitError(
+                raise missing_file(
+                    other,
                     "bad-genotypes",
-                    f"there is no file {other}",
                     why="PLINK keeps genotypes in three files with the same name, which end in bed, bim and "
                     "fam",
                     fix=Say("copy the missing file to the folder of the others"),
@@ -227,7 +227,7 @@ class VcfGenotypes(GenotypeSource):
     def __init__(self, path: str | os.PathLike[str], sites: SiteList | None) -> None:
         self._path = Path(path)
         if not self._path.is_file():
-            raise _bad_file(f"there is no file {self._path}", "the genotypes are read from it")
+            raise missing_file(self._path, "bad-genotypes", why="the genotypes are read from it")
         self._samples, records = self._read_sites()
         file_sites = _variants_of(records, _bad_file)
         self.sites = file_sites if sites is None else sites

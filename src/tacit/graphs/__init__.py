@@ -10,8 +10,7 @@ _edges               the edges in memory, and their projection to a bounded degr
 _graph_draft         what all questions share
 _edge_questions      edges, weights, mixing, reciprocity, the densest group
 _degree_questions    degrees and their histograms
-_subgraph_questions  triangles, wedges, stars, clustering
-_subgraphs           exact counts of subgraphs, and what one edge or node changes
+_subgraphs           triangles, wedges, stars, clustering: exact counts, and what one edge or node changes
 _verdict             whether a graph is too small for its triangles
 """
 

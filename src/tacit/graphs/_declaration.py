@@ -148,9 +148,9 @@ def graph(
         edges.ends, edges.positions,
     )  # fmt: skip
     identity = read_identity(name=name, version=version, unit=whom)
-    books = open_books(ledger, identity.name, source)
-    declared = Graph(identity, books, facts, GraphReader(edges, facts, weighed))
-    open_account(identity, budget, books, parent=parent, places=source_places(source))
+    opened_ledger = open_books(ledger, identity.name, source)
+    declared = Graph(identity, opened_ledger, facts, GraphReader(edges, facts, weighed))
+    open_account(identity, budget, opened_ledger, parent=parent, places=source_places(source))
     return declared
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Set
 
 if TYPE_CHECKING:
@@ -165,17 +165,6 @@ def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
     return EdgeArrays(edges.nodes, edges.source[selected], edges.target[selected], directed=edges.directed)
 
 
-def cumulative_histogram(histogram: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many nodes have at most 0, 1, ... edges.
-
-    Examples
-    --------
-    >>> cumulative_histogram(np.array([1, 3, 1])).tolist()
-    [1, 4, 5]
-    """
-    return np.cumsum(histogram)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LoadedGraph:
     """The edges, the names of their nodes and their weights.
@@ -214,9 +203,9 @@ class GraphReader:
         path = "" if self._loaded is not None else self._source.missing_file
         if not path:
             return None
-        return TacitError(
+        return missing_file(
+            path,
             "unknown-table",
-            f"the file of the edges does not exist: {path}",
             why="nothing was charged; the file was moved or deleted after the graph was declared",
             fix="put the file back, or declare the graph with its new path",
         )

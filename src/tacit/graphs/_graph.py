@@ -14,7 +14,7 @@ from tacit.graphs._edge_questions import (
     draft_reciprocity,
     draft_weights,
 )
-from tacit.graphs._subgraph_questions import (
+from tacit.graphs._subgraphs import (
     check_stars,
     draft_clustering,
     draft_stars,

@@ -15,6 +15,7 @@ from tacit.core import AnswerTable, Cells, Draft, Forecast, Step, Task
 from tacit.errors import TacitError
 from tacit.fixes import Set
 from tacit.parameters import Omitted
+from tacit.report import short_percent
 from tacit.show import MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, Matrix, chosen
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class MixingTable(AnswerTable):
         ends, name = self.columns["edges"], next(iter(self.keys))
         half = (float(ends.high[0] or 0) - float(ends.low[0] or 0)) / 2
         matrix = Matrix(cells, labels, labels, name, name, "edges", np.abs(cells) <= half, "z,.0f")
-        sure = f"each cell +/- {half:g} at {self.confidence * 100:g} %"
+        sure = f"each cell +/- {half:g} at {short_percent(self.confidence)}"
         return (Figure("edges between groups", (matrix,), (f"{sure}; hatched: the interval contains 0",)),)
 
 
@@ -79,7 +80,7 @@ class DegreeTable(AnswerTable):
             edges = np.concatenate([x[:1] - 0.5, (x[1:] + x[:-1]) / 2, x[-1:] + 0.5]).tolist()
             ends = ((part[i] for i in at) for part in (cells.value, cells.low, cells.high))
             series.append(ChartSeries.of("steps", edges, ends, label=group, colour=number))
-        words = f"the band is the {self.confidence * 100:g} % interval for the noise"
+        words = f"the band is the {short_percent(self.confidence)} interval for the noise"
         legend = next(iter(self.keys)) if len(self.keys) > 1 else ""
         chart = Chart(tuple(series), ChartAxis(axis), ChartAxis(column, ends=(0.0, None)), legend=legend)
         return Figure(f"{column} by {axis}", (chart,), (words,))

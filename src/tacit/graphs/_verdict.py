@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.exact import rational
 from tacit.mechanisms import LadderNoise
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -49,7 +50,7 @@ class SizeVerdict:
         size = f"with about {self.nodes:,} nodes of mean degree {self.mean_degree:g}"
         if not math.isfinite(share):
             return f"{size}, there are hardly any triangles to count: {self.word}"
-        percent = f"{100 * share:,.0f} %" if share >= 0.02 else f"{100 * share:.2g} %"
+        percent = f"{100 * share:,.0f} %" if share >= 0.02 else short_percent(share, 2)
         off = f"half of all answers will be off by less than {percent}"
         return f"{size}, {off} at epsilon {self.epsilon:g}: {self.word}"
 

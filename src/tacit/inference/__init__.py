@@ -2,7 +2,7 @@
 
 In reading order: `_measurements` (the noisy integers of a release), `_sampling_intervals`, `_estimate` (an
 answer), `_means` and `_mean_tests`, `_contingency` and `_association` (tests of tables), `_questions`
-(regressions and survival as questions), `_measured_rows`, `_regression_designs`, `_linear_regression`,
+(regressions and survival as questions, designs of regressions), `_measured_rows`, `_linear_regression`,
 `_logistic_regression`, `_regression_table`, `_survival`, `_power` (before spending),
 `_views`, `_examples`.
 """

@@ -24,11 +24,12 @@ from tacit.inference._contingency import (
     generator,
     independence_p,
 )
-from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
+from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words
 from tacit.inference._linear_regression import LinearFit
 from tacit.inference._measurements import CLEAR, counted, enough_rows, line_of, noisy_lines
 from tacit.inference._regression_table import RegressionTable
 from tacit.parameters import Choice
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -316,7 +317,7 @@ def _with_sampling(table: AnswerTable, name: str, rows: str, group: int) -> Esti
         math.tanh(at + math.hypot(z, math.atanh(high) - at)),
     )
     sentence = (
-        f"The correlation is {r:.3g} ({percent_words(level)} confidence interval {ends[0]:.3g} to "
+        f"The correlation is {r:.3g} ({short_percent(level)} confidence interval {ends[0]:.3g} to "
         f"{ends[1]:.3g}, {COVERED})."
     )
     return Estimate(r, *ends, level, NOISE_AND_SAMPLING, method, None, sentence)

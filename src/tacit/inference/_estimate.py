@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tacit.core import AnswerTable, Cells, shown_cell
+from tacit.report import short_percent
 from tacit.show import GREY, Chart, ChartAxis, ChartSeries, Figure, numbers
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Estimate:
         noun = "estimate" if self.p_value is None or self.low is not None else "test statistic"
         parts = [] if self.value is None else [f"{noun} {value}"]
         if low:
-            parts.append(f"{percent_words(self.level)} interval {low} to {high} (covers {self.covers})")
+            parts.append(f"{short_percent(self.level)} interval {low} to {high} (covers {self.covers})")
         if self.p_value is not None:
             parts.append(p_words(self.p_value))
         numbers = "; ".join(part for part in (", ".join(parts), self.method) if part)
@@ -89,11 +90,6 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         return self.html()
-
-
-def percent_words(level: float) -> str:
-    """Write a confidence level for people: ``95 %``."""
-    return f"{100 * level:.6g} %"
 
 
 def p_words(p: float) -> str:
@@ -136,6 +132,6 @@ def coefficients_figure(table: RegressionTable) -> Figure:
         ChartAxis(units),
         sideways=True,
     )
-    words = [f"{percent_words(table.model.level)} intervals {COVERED}"]
+    words = [f"{short_percent(table.model.level)} intervals {COVERED}"]
     words += [f"hidden by the noise: {hidden}"] if hidden else []
     return Figure("coefficients", (chart,), tuple(words))

@@ -24,9 +24,10 @@ import numpy as np
 from tacit.algebra import MomentProducts, PartProducts
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose, Set
-from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
+from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate
 from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
 from tacit.parameters import Choice
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +141,7 @@ def coefficient_sets(
     free = np.maximum(rows - (q - 1), _LEAST_ROWS)
     rest = np.maximum(_form(v0, m, v0) - t0 * value, 0.0)
     g0, g1 = (np.einsum("ra,abk,rb->rk", w, combinations, v, optimize=True) for v in (v0, w))
-    law = _Spread(noise, free, h, rest)
+    law = _StatisticLaw(noise, free, h, rest)
     factor, spread = law.critical(g0 - value[:, None] * g1, failing)
     k2, tau2 = (factor / spread) ** 2, 2 * noise.scale**2
     a = h * h - k2 * (h * h / free + tau2 * (g1**2).sum(axis=1))
@@ -160,7 +161,7 @@ def coefficient_sets(
 
 
 @dataclass(frozen=True, slots=True)
-class _Spread:
+class _StatisticLaw:
     """The law of T: normal sampling error and the noise of the numbers with their weights."""
 
     noise: LinearNoise
@@ -267,6 +268,7 @@ class LinearFit:
     columns: tuple[MeasuredColumn, ...]
     #: The parts of each column, or of sums of products the largest value of 1 and of each column.
     shape: tuple[int, ...]
+    #: What one row adds to the integers of its parts; 0 for sums of products.
     weight: int
     integers: tuple[int, ...]
     noise: LinearNoise
@@ -376,9 +378,9 @@ class LinearFit:
             step = f"where {column.name} is 1 than where it is 0"
         word, size, ends = ("higher", value, (low, high)) if value >= 0 else ("lower", -value, (-high, -low))
         return (
-            f"{outcome} was {size:.3g} {word} {step}{equal} ({percent_words(self.level)} confidence interval "
+            f"{outcome} was {size:.3g} {word} {step}{equal} ({short_percent(self.level)} confidence interval "
             f"{ends[0]:.3g} to {ends[1]:.3g}, {COVERED})."
-        ).replace(", (", " (")
+        ).replace(", (", " (")  # no comma before the interval
 
     @property
     def intercept(self) -> Estimate:
@@ -413,7 +415,7 @@ class LinearFit:
             sentence = f"The noise hides the mean of {outcome.name} at {where}."
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
         sentence = (
-            f"The mean of {outcome.name} at {where} is {value:.4g} ({percent_words(self.level)} confidence "
+            f"The mean of {outcome.name} at {where} is {value:.4g} ({short_percent(self.level)} confidence "
             f"interval {low:.4g} to {high:.4g}, {COVERED})."
         )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
@@ -478,7 +480,9 @@ class LinearFit:
         value, low, high = (
             min(max(1 - x, 0.0), 1.0) for x in (unexplained, unexplained + reach, unexplained - reach)
         )
-        sentence = f"The columns explain {100 * value:.3g} % of the variance of {self.columns[-1].name}."
+        sentence = (
+            f"The columns explain {short_percent(value, 3)} of the variance of {self.columns[-1].name}."
+        )
         return Estimate(value, low, high, self.level, NOISE, "noisy moments", None, sentence)
 
     def correlation(self, first: str, second: str) -> Estimate:
@@ -498,7 +502,7 @@ class LinearFit:
             )
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, sentence)
         sentence = (
-            f"The correlation of {first} and {second} is {value:.3g} ({percent_words(self.level)} confidence "
+            f"The correlation of {first} and {second} is {value:.3g} ({short_percent(self.level)} confidence "
             f"interval {low:.3g} to {high:.3g}, {COVERED})."
         )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, sentence)
@@ -544,11 +548,11 @@ def _correlation(fit: LinearFit, a: int, b: int) -> tuple[float, float, float]:
         return math.nan, math.nan, math.nan
     centred = {}
     for i, j in ((a, a), (b, b), (a, b)):
-        gradient_at_value, right = np.zeros(len(m)), np.zeros(len(m))
-        gradient_at_value[i], right[j] = 1.0, 1.0
-        gradient_at_value[0], right[0] = gradient_at_value[0] - m[0, i] / n, right[0] - m[0, j] / n
-        weights = np.einsum("a,abk,b->k", gradient_at_value, fit.combinations, right)
-        centred[i, j] = float(gradient_at_value @ m @ right), weights
+        left, right = np.zeros(len(m)), np.zeros(len(m))
+        left[i], right[j] = 1.0, 1.0
+        left[0], right[0] = left[0] - m[0, i] / n, right[0] - m[0, j] / n
+        weights = np.einsum("a,abk,b->k", left, fit.combinations, right)
+        centred[i, j] = float(left @ m @ right), weights
     (xx, gx), (yy, gy), (xy, gxy) = centred[a, a], centred[b, b], centred[a, b]
     clear = _CLEAR_OF_ZERO * max(fit._spread(gx), fit._spread(gy))  # noqa: SLF001
     if min(xx, yy) <= clear:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
+from tacit.inference._estimate import COVERED, NOISE, NOISE_AND_SAMPLING, Estimate
 from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -219,7 +220,7 @@ class LogisticFit:
         ratio, low, high = (math.exp(end) for end in (b, b - half, b + half))
         return (
             f"The odds of {self.outcome} were {ratio:.3g} times as high {meaning} "
-            f"({percent_words(self.level)} confidence interval {low:.3g} to {high:.3g}, {COVERED})."
+            f"({short_percent(self.level)} confidence interval {low:.3g} to {high:.3g}, {COVERED})."
         )
 
     def _refusal(self) -> str:

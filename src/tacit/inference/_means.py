@@ -13,7 +13,7 @@ import numpy as np
 from tacit.core import HIDDEN, is_hidden
 from tacit.errors import TacitError
 from tacit.fixes import Code
-from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
+from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words
 from tacit.inference._mean_tests import anova_p, means_apart, two_means_p, two_shares_p
 from tacit.inference._measurements import CLEAR, counted, enough_rows, line_of, spread_lines
 from tacit.inference._sampling_intervals import (
@@ -26,6 +26,7 @@ from tacit.inference._sampling_intervals import (
     variance_noise,
 )
 from tacit.parameters import RealNumber
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
     from tacit.core import Release
@@ -206,7 +207,7 @@ def proportion(
     value, low, high = (float(end[0]) for end in ends)
     p = None if against is None else float(proportion_p(*pair, against, lines.noise, max(others, 1))[0])
     tested = "" if p is None else f"; {p_words(p)} against {100 * (against or 0):.3g} %"
-    shown_share = HIDDEN if hidden else f"{100 * value:.3g} %"
+    shown_share = HIDDEN if hidden else short_percent(value, 3)
     return Estimate(
         None if hidden else value,
         low,
@@ -215,8 +216,8 @@ def proportion(
         NOISE_AND_SAMPLING,
         "score interval of a proportion, binomial where there are few cases",
         p,
-        f"The proportion {noun} was {shown_share} ({percent_words(lines.level)} confidence interval "
-        f"{100 * low:.3g} to {100 * high:.3g} %, {COVERED}){tested}.",
+        f"The proportion {noun} was {shown_share} ({short_percent(lines.level)} confidence interval "
+        f"{100 * low:.3g} to {short_percent(high, 3)}, {COVERED}){tested}.",
     )
 
 
@@ -329,7 +330,7 @@ def _number(value: float, low: float, high: float) -> str:
 
 def _interval(lines: NoisyLines, low: float, high: float) -> str:
     ends = f"{_number(low, low, high)} to {_number(high, low, high)}"
-    return f"({percent_words(lines.level)} confidence interval {ends}, {COVERED})"
+    return f"({short_percent(lines.level)} confidence interval {ends}, {COVERED})"
 
 
 def _cells_have_no_share() -> TacitError:

@@ -7,10 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core import Content
-from tacit.inference._estimate import NOISE_AND_SAMPLING, check_read, estimate_table, p_words, percent_words
+from tacit.inference._estimate import NOISE_AND_SAMPLING, check_read, estimate_table, p_words
 from tacit.inference._linear_regression import LinearFit
 from tacit.inference._logistic_regression import LogisticFit
-from tacit.report import Report, ReportTable
+from tacit.report import Report, ReportTable, short_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ class RegressionTable(Content):
         model = self.model
         lines = [(name, *_cells(one)) for name, one in self.coefficients.items()]
         lines.append(("(intercept)", *_cells(self.intercept)))
-        level = percent_words(model.level)
+        level = short_percent(model.level)
         sentences = [one.sentence for one in self.coefficients.values()]
         extra: list[str] = []
         covered = f"Intervals and p-values cover {NOISE_AND_SAMPLING}, not dropped rows and clipping."

@@ -74,27 +74,6 @@ def proportion_p(yes: Floats, no: Floats, share: float, noise: LinearNoise, othe
     return np.where(few, *p_values)
 
 
-def binomial_tails(yes: int, rows: int, share: float, epsilon: float) -> tuple[float, float, float]:
-    """Return P(K + L > yes), P(K + L = yes) and P(K + L < yes), K binomial and L discrete Laplace noise.
-
-    With a public number of rows, the released integer carries the most powerful test at this privacy: with a
-    uniform number on (-1/2, 1/2) added it is the Tulap statistic (Awan and Slavkovic 2018).
-    """
-    from scipy.special import gammaln, xlog1py, xlogy
-
-    k = np.arange(rows + 1.0)
-    log = gammaln(rows + 1) - gammaln(k + 1) - gammaln(rows - k + 1)
-    mass = np.exp(log + xlogy(k, share) + xlog1py(rows - k, -share))
-    q = np.exp(-epsilon)
-    away = yes - k  # L > away
-    size = np.abs(away)
-    beyond = q ** (size + 1) / (1 + q)
-    above = np.where(away >= 0, beyond, 1 - q**size / (1 + q))
-    equal = (1 - q) / (1 + q) * q**size
-    upper, at = float(mass @ above), float(mass @ equal)
-    return upper, at, max(1 - upper - at, 0.0)
-
-
 def _proportions(
     yes: Floats, no: Floats, noise: LinearNoise, failing: float, others: int, p_of: Callable[..., Floats]
 ) -> Sets:

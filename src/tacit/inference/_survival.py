@@ -28,12 +28,11 @@ from tacit.inference._estimate import (
     check_read,
     estimate_table,
     p_words,
-    percent_words,
 )
 from tacit.inference._measured_rows import check_one_row, count_noise, noise_of, task_of
 from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
 from tacit.parameters import Listed, Omitted, RealNumber
-from tacit.report import Report, ReportTable
+from tacit.report import Report, ReportTable, short_percent
 from tacit.show import MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure
 from tacit.tables import read_axes, read_rows, rows_document
 
@@ -301,9 +300,9 @@ class SurvivalCurves(Content):
                 )
                 continue
             sentence = (
-                f"At {self.time} {end:g}, {100 * value:.3g} %{where} had not had the event {self.event} "
-                f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, "
-                f"{COVERED})."
+                f"At {self.time} {end:g}, {short_percent(value, 3)}{where} had not had the event "
+                f"{self.event} ({short_percent(self.level)} confidence interval {100 * low:.3g} to "
+                f"{short_percent(high, 3)}, {COVERED})."
             )
             method = _CURVE
             if abs(float(sets.shift[0, j])) > _SHIFTED * (high - low):
@@ -345,7 +344,7 @@ class SurvivalCurves(Content):
             )
             sentence = (
                 f"Half{where} had the event {self.event} by {self.time} {value:g} "
-                f"({percent_words(self.level)} confidence interval {ends}, {COVERED})."
+                f"({short_percent(self.level)} confidence interval {ends}, {COVERED})."
             )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, sentence)
 
@@ -412,7 +411,7 @@ class SurvivalCurves(Content):
             title,
             tuple(sentences),
             (ReportTable("", (self.time, *self.groups), tuple(lines)),),
-            (f"{percent_words(self.level)} intervals cover {NOISE_AND_SAMPLING}, each time by itself.",),
+            (f"{short_percent(self.level)} intervals cover {NOISE_AND_SAMPLING}, each time by itself.",),
         )
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
@@ -482,7 +481,7 @@ def _curves_figure(curves: SurvivalCurves) -> Figure:
         tuple(series), x, ChartAxis("share without the event", ends=(0.0, 1.02)), legend=curves.by or ""
     )
     return Figure(
-        "share without the event", (chart,), (f"{percent_words(curves.level)} intervals {COVERED}",)
+        "share without the event", (chart,), (f"{short_percent(curves.level)} intervals {COVERED}",)
     )
 
 

@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from tacit.learn.estimators._kmeans import KMeans
     from tacit.learn.estimators._linear import LinearRegression, Ridge
     from tacit.learn.estimators._naive_bayes import NaiveBayes
-    from tacit.learn.estimators._pca import PCA
     from tacit.learn.estimators._prepaid import Folds, prepaid
     from tacit.learn.estimators._search import search, search_question
-    from tacit.learn.estimators._standardise import Standardiser
+    from tacit.learn.estimators._transformers import PCA, Standardiser
     from tacit.learn.evaluation._scorer import scorer
     from tacit.learn.training._setup import Augmentation
     from tacit.learn.training._trainer import Trainer
@@ -91,7 +90,7 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 #: What needs an extra: the module that has it, and the package that must be there, which names the extra.
 _LAZY = {
-    "PCA": ("estimators._pca", "sklearn"),
+    "PCA": ("estimators._transformers", "sklearn"),
     "Augmentation": ("training._setup", "torch"),
     "ExplainableBoostingClassifier": ("estimators._boosting", "sklearn"),
     "Folds": ("estimators._prepaid", "sklearn"),
@@ -102,7 +101,7 @@ _LAZY = {
     "PoissonRegressor": ("estimators._generalised_linear", "sklearn"),
     "PrivateEstimator": ("estimators._estimator", "sklearn"),
     "Ridge": ("estimators._linear", "sklearn"),
-    "Standardiser": ("estimators._standardise", "sklearn"),
+    "Standardiser": ("estimators._transformers", "sklearn"),
     "Trainer": ("training._trainer", "torch"),
     "prepaid": ("estimators._prepaid", "sklearn"),
     "scorer": ("evaluation._scorer", "sklearn"),

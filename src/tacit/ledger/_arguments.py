@@ -79,6 +79,14 @@ def read_budget(parameter: str, budget: object) -> Budget:
     return Instance(Budget, f"{parameter}=tc.Budget(epsilon=1)").read(parameter, budget)
 
 
+def read_promise(promise: object) -> Budget:
+    """Read what a plan promises; made anew from its numbers if they are not plain ones."""
+    if type(promise) is Budget and type(promise.epsilon) is type(promise.delta) is Fraction:
+        return promise
+    stated = Instance(Budget, "promise=tc.Budget(epsilon=0.5, delta=1e-7)").read("promise", promise)
+    return Budget(stated.epsilon, stated.delta, rho=stated.rho)
+
+
 def read_blocks(blocks: object) -> Blocks:
     """Read a partition into blocks."""
     return Instance(Blocks, 'blocks=tc.Blocks("day")').read("blocks", blocks)
@@ -103,10 +111,14 @@ def read_payload(payload: bytes | Mapping[str, object]) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _read_cost(cost: Cost) -> tuple[Cost, object, Spend, str]:
-    """Return the genuine cost, its stored form and its spend: what is recorded is what is charged."""
+def _read_cost(cost: Cost, promise: Budget | None) -> tuple[Cost, object, Spend, str]:
+    """Return the genuine cost, its stored form and its spend: what is recorded is what is charged.
+
+    A promise that the cost does not keep is refused. One in rho is none.
+    """
     honest = genuine(cost)
-    spend = honest.spend
+    kept = None if promise is None or promise.epsilon is None else promise
+    spend = honest.spend if kept is None else honest.spend_at((), kept)
     for part in (spend.epsilon, spend.delta, spend.rho):
         if part is not None and (type(part) is not Fraction or part < 0):
             raise bad_parameter("cost", "made of exact numbers that are not negative", spend)
@@ -127,9 +139,11 @@ def read_charge(
     version: int | None = None,
     certificate: str = "",
     record: str = "words",
+    promise: Budget | None = None,
 ) -> ChargeRequest:
     """Read a charge; the cost must be a `Cost`, not a subclass or something that looks like one."""
-    honest, stored, spend, text = _read_cost(cost if type(cost) is Cost else genuine(cost))
+    promised = None if promise is None else read_promise(promise)
+    honest, stored, spend, text = _read_cost(cost if type(cost) is Cost else genuine(cost), promised)
     declared = account.version if version is None and isinstance(account, Account) else version
     if declared is not None and (type(declared) is not int or declared < 1):
         declared = count("version", declared, zero=False)

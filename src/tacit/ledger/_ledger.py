@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from pathlib import Path
 
-    from tacit.accounting import Budget, Cost, Filter, Remaining, Spend
+    from tacit.accounting import Budget, Cost, Filter, Left, Remaining, Spend
     from tacit.ledger.accounts._blocks import Blocks
     from tacit.ledger.accounts._charges import ChargeRequest
     from tacit.ledger.checks._verification import Verification
@@ -257,6 +257,26 @@ class Ledger:
         """
         return self._log.remaining(account, block=block)
 
+    def left(
+        self, account: str | Account, cost: Cost | None = None, *, promise: Budget | None = None,
+        block: str | None = None,
+    ) -> Left:  # fmt: skip
+        """Return what is left for questions: one more of a size, *or* how many more like a given one.
+
+        Each is the largest that the account and all above it admit, from the sums by which a charge is
+        admitted; they do not add up. ``cost`` and ``promise`` are the given question's, as in `charge`.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger, question = tc.Ledger.memory(), tc.Cost.gaussian(sigma=9, sensitivity=1)
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(1, 1e-6))
+        >>> _ = ledger.charge("visits", question, promise=tc.Budget(0.5, 1e-7))
+        >>> ledger.left("visits", question, promise=tc.Budget(0.5, 1e-7))
+        one more question of up to epsilon 0.5; or 2 more like this one
+        """
+        return self._log.left(account, cost, promise=promise, block=block)
+
     def blocks(self, account: str | Account) -> dict[str, Spend]:
         """Return what was charged to each block of an account by itself, the fullest blocks first.
 
@@ -299,6 +319,7 @@ class Ledger:
         asked: str = "",
         key: str | None = None,
         blocks: Sequence[str] = (),
+        promise: Budget | None = None,
     ) -> Receipt:
         """Charge a cost to an account and every account above it, durably, all or none.
 
@@ -322,6 +343,9 @@ class Ledger:
         blocks
             The blocks of the data that the answer depends on, where the account is divided into blocks; none
             stands for all of the data. An account above that is not divided is charged for all of its data.
+        promise
+            The epsilon and delta that the plan promises, for budgets that add them up (by default those of
+            the cost, if they are finite). The ledger checks that the cost keeps them.
 
         Examples
         --------
@@ -333,8 +357,9 @@ class Ledger:
         True
         """
         request = read_charge(
-            account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked, blocks=blocks
-        )
+            account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked, blocks=blocks,
+            promise=promise,
+        )  # fmt: skip
         return self._writer.run(partial(_charges.charge, request=request), request.keys)
 
     def draw(
@@ -353,6 +378,7 @@ class Ledger:
         version: int | None = None,
         certificate: str = "",
         record: Literal["words", "shape"] = "words",
+        promise: Budget | None = None,
     ) -> StoredRelease:
         """Charge, compute, store, return: the only way to a release.
 
@@ -368,6 +394,7 @@ class Ledger:
         with the release: it is recorded with the charge, so that an edited certificate is found. ``record``
         says whether ``asked`` is the question in words or its shape; a dataset that keeps shapes keeps no
         words. ``blocks`` are the blocks that the answer depends on; none stands for all of the data.
+        ``promise`` is as in `charge`.
 
         Examples
         --------
@@ -392,6 +419,7 @@ class Ledger:
             version=version,
             certificate=certificate,
             record=record,
+            promise=promise,
         )
         with self._writer.hold_plan(request.account, request.plan):
             decision = self._authorise(request)
@@ -489,6 +517,7 @@ class Ledger:
         version: int | None = None,
         certificate: str = "",
         record: Literal["words", "shape"] = "words",
+        promise: Budget | None = None,
     ) -> LedgerRun:
         """Charge a run of numbered instalments once, or continue the run of this plan.
 
@@ -499,7 +528,7 @@ class Ledger:
 
         Parameters
         ----------
-        account, who, purpose, asked, key, dataset, blocks, version, certificate, record
+        account, who, purpose, asked, key, dataset, blocks, version, certificate, record, promise
             As in `draw`.
         cost
             The cost of the whole run.
@@ -533,6 +562,7 @@ class Ledger:
                 version=version,
                 certificate=certificate,
                 record=record,
+                promise=promise,
             ),
             parts=count("instalments", instalments, zero=False),
         )

@@ -156,21 +156,21 @@ def _changed(path: str) -> object:
 
 def _contents(source: Any) -> str:
     """Return a digest of a frame's or an array's contents; an empty text for anything else."""
-    room = type(source).__module__.partition(".")[0]
+    package = type(source).__module__.partition(".")[0]
     digest = hashlib.sha256()
     try:
-        if room == "numpy" and source.dtype.kind != "O":
+        if package == "numpy" and source.dtype.kind != "O":
             digest.update(f"{source.dtype.str}{source.shape}".encode() + source.tobytes())
-        elif room == "pandas" and hasattr(source, "columns"):
+        elif package == "pandas" and hasattr(source, "columns"):
             from pandas.util import hash_pandas_object
 
             digest.update(f"{[*source.columns]}{[str(kind) for kind in source.dtypes]}".encode())
             digest.update(hash_pandas_object(source, index=False).to_numpy().tobytes())
-        elif room == "polars" and hasattr(source, "write_ipc"):
+        elif package == "polars" and hasattr(source, "write_ipc"):
             buffer = io.BytesIO()
             source.rechunk().write_ipc(buffer)
             digest.update(buffer.getbuffer())
-        elif room == "pyarrow" and hasattr(source, "to_batches"):
+        elif package == "pyarrow" and hasattr(source, "to_batches"):
             digest.update(f"{source.schema}".encode())
             for batch in source.combine_chunks().to_batches():
                 digest.update(batch.serialize())
@@ -178,4 +178,4 @@ def _contents(source: Any) -> str:
             return ""
     except (TypeError, ValueError, AttributeError, OverflowError, MemoryError):
         return ""  # cells of a kind that these libraries cannot digest
-    return f"{room} {digest.hexdigest()}"
+    return f"{package} {digest.hexdigest()}"

@@ -12,6 +12,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from tacit.accounting import least_left
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from tacit.accounting import Filter, Remaining, Spend
+    from tacit.accounting import Budget, Cost, Filter, Left, Remaining, Spend
     from tacit.ledger.checks._chain import Head
     from tacit.ledger.stores._opening import Location
     from tacit.ledger.stores._store import AccountRow, EntryRow, ReleaseRow, StoreReader
@@ -73,8 +74,26 @@ class LedgerReading:
         if block is None:
             return self.account(account).filter.remaining
         with self.reading() as reader:
-            state = Account.from_row(self.account_row(reader, account))
-            row = reader.block(state.id, read_block(block))
+            return self._block_filter(reader, self.account_row(reader, account), block).remaining
+
+    def left(
+        self, account: str | Account, cost: Cost | None, *, promise: Budget | None, block: str | None
+    ) -> Left:
+        """Return what is left for questions in an account and in those above it, which also pay."""
+        with self.reading() as reader:
+            row: AccountRow | None = self.account_row(reader, account)
+            filters: list[Filter] = []
+            while row is not None:
+                state = Account.from_row(row)
+                in_blocks = block is not None and (state.blocks is not None or not filters)
+                filters.append(self._block_filter(reader, row, str(block)) if in_blocks else state.filter)
+                row = reader.account(row.parent) if row.parent else None
+        return least_left([filter_.left(cost, promise) for filter_ in filters])
+
+    def _block_filter(self, reader: StoreReader, account: AccountRow, block: str) -> Filter:
+        """Return what a unit in a block may have paid at most."""
+        state = Account.from_row(account)
+        row = reader.block(state.id, read_block(block))
         if state.totals is None:
             raise bad_parameter(
                 "block",
@@ -85,7 +104,7 @@ class LedgerReading:
         charged = row is not None and row.seq > state.totals.since
         with readable(f"block {block!r}"):
             sums = sums_from_text(row.state) if row is not None and charged else state.totals.empty
-        return state.totals.beside(sums).remaining
+        return state.totals.beside(sums)
 
     def blocks(self, account: str | Account) -> dict[str, Spend]:
         """Return what was charged to each block of an account by itself, the fullest blocks first."""

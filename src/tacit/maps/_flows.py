@@ -16,6 +16,7 @@ from tacit.errors import bad_parameter
 from tacit.maps._map_draft import missing_source
 from tacit.maps._regions import GridShape
 from tacit.parameters import Listed
+from tacit.report import short_percent
 from tacit.show import Figure, Matrix
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class FlowTable(AnswerTable):
         unclear = (low <= 0) & (high >= 0)
         matrix = Matrix(trips, self.zones, self.zones, "origin", "destination", "trips", unclear, "z,.0f")
         half = float(trips[0, 0] - low[0, 0])
-        sure = f"each pair +/- {half:,.3g} at {self.confidence * 100:g} %"
+        sure = f"each pair +/- {half:,.3g} at {short_percent(self.confidence)}"
         return (Figure("trips", (matrix,), (f"{sure}; hatched: the interval contains 0",)),)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from tacit.core import Content, Draft, Limits, Task
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Code, Declare, Say, Set
 
 if TYPE_CHECKING:
@@ -181,11 +181,4 @@ class _MayBeMissing(Protocol):
 def missing_source(source: _MayBeMissing) -> TacitError | None:
     """Return the refusal for a file that does not exist; whether it exists is no secret."""
     path = source.missing_file
-    if not path:
-        return None
-    return TacitError(
-        "bad-parameter",
-        f"the file {path} does not exist",
-        why="nothing was charged",
-        fix=Say("check the path"),
-    )
+    return missing_file(path, why="nothing was charged") if path else None

@@ -22,6 +22,7 @@ from tacit.maps._regions import GridRegions, H3Locator, PolygonLocator, PolygonR
 from tacit.maps._surface import Surface
 from tacit.mechanisms import MeasurementNoise, TopK
 from tacit.parameters import Integer
+from tacit.report import short_percent
 from tacit.strategies import consistent
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
         chosen = [int(one) for one in noisy[0]]
         sides = regions.boxes[chosen].T.tolist()
         note = (
-            f"the place in the order of the picks; with {float(confidence) * 100:g} % confidence, every "
+            f"the place in the order of the picks; with {short_percent(float(confidence))} confidence, every "
             f"picked cell {distance(confidence)}"
         )
         ranks = tuple(range(1, len(chosen) + 1))

@@ -201,11 +201,11 @@ class Surface(AreaQuestions, Content):
         >>> rates["rate"].value[2] is None, rates["rate"].low[0] <= rates["rate"].value[0]
         (True, True)
         """
-        below = self._denominators(denominators)
+        divisors = self._denominators(denominators)
         factor = float(rational("per", per))
         low, high = self._intervals()
         parts = [
-            tuple(float(n) * factor / d if d else None for n, d in zip(part, below, strict=True))
+            tuple(float(n) * factor / d if d else None for n, d in zip(part, divisors, strict=True))
             for part in (self.counts, low, high)
         ]
         note = f"noisy points per {factor:g} of a public number; a region without one has no rate"

@@ -25,6 +25,7 @@ import numpy as np
 
 from tacit.maps._regions import BoxRegions, GridRegions
 from tacit.maps._surface import facts_line
+from tacit.report import short_percent
 from tacit.show import Figure, RegionMap, chosen, preview, visible
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
     """Write the total, a map of a grid, and the largest regions."""
     total = surface.total
     head = f"{surface.regions.words}, {total.value:,.0f} points [{total.low:,.0f}, {total.high:,.0f}]"
-    each = f"each region within {surface.half_widths.max():,.3g} at {surface.confidence * 100:g} %"
+    each = f"each region within {surface.half_widths.max():,.3g} at {short_percent(surface.confidence)}"
     lines = [f"{head}; {each}"]
     if isinstance(surface.regions, GridRegions):
         lines += preview(surface.figures("n")[0].panels[0])
@@ -83,7 +84,7 @@ def layers_figure(surface: Surface, title: str) -> Figure:
     grid = isinstance(surface.regions, GridRegions)
     size = 1.0 if grid else surface.regions.areas  # leaves differ in size
     label = "points in a cell" if grid else "points per km²"
-    level = f"{surface.confidence * 100:g} % interval"
+    level = f"{short_percent(surface.confidence)} interval"
     heads = (f"estimate (hatched: the {level} contains 0)", f"at least (lower end of the {level})")
     ends = (0.0, max(float((surface.counts / size).max()), 1e-9))
     panels = tuple(
@@ -111,7 +112,7 @@ def _lowest(surface: Surface) -> NDArray[np.float64]:
 
 
 def _hatched(confidence: float) -> str:
-    return f"hatched: the {confidence * 100:g} % interval contains 0"
+    return f"hatched: the {short_percent(confidence)} interval contains 0"
 
 
 def _map(
@@ -241,9 +242,8 @@ def _error(surface: Any) -> str:
     half = surface.half_widths
     smallest, largest = f"{half.min():,.3g}", f"{half.max():,.3g}"
     far = largest if smallest == largest else f"{smallest} to {largest}"
-    return (
-        f"a region lies within {far} points of its exact count with {surface.confidence * 100:g} % confidence"
-    )
+    level = short_percent(surface.confidence)
+    return f"a region lies within {far} points of its exact count with {level} confidence"
 
 
 def _pictures(surface: Any, colours: NDArray[np.uint8], unclear: NDArray[np.bool_], height: float) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", float, NDArray[np.float64])
 _SHORT = 2**64  # a fraction with a smaller denominator is short
+_ADJACENCY = Choice(("add/remove", "replace"))
 
 
 class Mechanism(ABC):
@@ -145,7 +146,7 @@ class Interval(Generic[_T]):
 
 def read_adjacency(adjacency: str) -> Adjacency:
     """Read what makes two data sets neighbours."""
-    Choice(("add/remove", "replace")).read("adjacency", adjacency)
+    _ADJACENCY.read("adjacency", adjacency)
     return cast("Adjacency", adjacency)
 
 
@@ -177,6 +178,9 @@ def check_delta(promise: str, delta: Number | None) -> None:
 
 def exactly_one(fix: Set | None = None, /, **values: object) -> str:
     """Return the name of the one parameter that is not None; refuse none or several."""
+    names = [name for name, value in values.items() if value is not None]
+    if len(names) == 1:
+        return names[0]
     example = next(iter(values))
     return parameters.exactly_one(
         "the mechanism",

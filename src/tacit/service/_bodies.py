@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -31,7 +32,7 @@ from tacit.parameters import Integer
 from tacit.service._refusals import body_too_large, body_unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tacit.parameters import Parameter
     from tacit.service._database import ServiceRow
@@ -53,12 +54,12 @@ _FIELDS = 200  # of a form
 B = TypeVar("B", bound="Body")
 #: Numbers of people (``u_...``) are not names: an erased person has only the number.
 _USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
-_USUAL = 50
+_ENTRIES = 50  # of a part of a list, where nobody asks for more
 _MAX_ENTRIES = 200
 _CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
 
 
-def _exact(value: object) -> Fraction:
+def read_exact(value: object) -> Fraction:
     """Read an exact number: text such as ``1/2`` or ``0.1``, or a JSON number."""
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal | Fraction):
         raise ValueError("must be a number, or a number in text")  # noqa: TRY004 - pydantic reads ValueErrors
@@ -78,7 +79,7 @@ def _fraction(text: str) -> Fraction:
 #: A number that is not negative, exactly: text such as ``"1/2"``, or a JSON number.
 ExactNumber = Annotated[
     Fraction,
-    BeforeValidator(_exact),
+    BeforeValidator(read_exact),
     WithJsonSchema({"anyOf": [{"type": "string", "maxLength": 60}, {"type": "number", "minimum": 0}]}),
 ]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -127,6 +128,19 @@ def read_json(raw: bytes, max_bytes: int = MAX_BYTES) -> Any:
     except (ValueError, RecursionError):
         raise body_unreadable("it is not valid JSON in UTF-8") from None
     return document
+
+
+def with_floats(value: Any) -> Any:
+    """Return a document as the standard reader of JSON would have read it: decimals are floats."""
+    match value:
+        case Decimal():
+            return float(value)
+        case Mapping():
+            return {name: with_floats(member) for name, member in value.items()}
+        case list():
+            return [with_floats(member) for member in value]
+        case _:
+            return value
 
 
 def read_document(value: object, must: str = "JSON", max_bytes: int = MAX_BYTES) -> object:
@@ -305,7 +319,7 @@ MaybeDataset = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9_-]{0
 
 def limit_of(call: ServiceCall) -> int:
     """Return how many entries were asked for."""
-    limit: int = read_typed(Integer(1, _MAX_ENTRIES), "limit", call.query.get("limit") or str(_USUAL))
+    limit: int = read_typed(Integer(1, _MAX_ENTRIES), "limit", call.query.get("limit") or str(_ENTRIES))
     return limit
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.accounting import RISKS
 from tacit.core import DELTA, RHO, dataset_kinds, question_of, questions_of, registered
 from tacit.errors import TacitError
 from tacit.fixes import Choose
@@ -168,11 +169,11 @@ def methods_of(kind: str) -> list[dict[str, Any]]:
 def _totals(question: QuestionKind[Any]) -> list[str]:
     """Return what a question can be planned with, by its names in a request."""
     further = (name for one, name in _TOTALS.items() if one in question.takes)
-    return sorted(["epsilon", "confidence", *further])
+    return sorted(["epsilon", "confidence", "total", *RISKS, *further])
 
 
 def plan_of_question(
-    dataset: Dataset, name: object, arguments: object, totals: Mapping[str, Fraction]
+    dataset: Dataset, name: object, arguments: object, totals: Mapping[str, Any]
 ) -> Plan[Any]:
     """Plan one of the served questions of a dataset; everything else is refused.
 

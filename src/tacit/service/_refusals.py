@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
+from tacit.engines import quote
 from tacit.errors import TacitError
 from tacit.fixes import (
     ACTIONS,
@@ -133,12 +134,15 @@ SERVICE_ADVICE: Final[dict[str, str]] = {
 #: What the fields of a question are called on the page.
 _FIELDS: Final = {
     "epsilon": "epsilon", "delta": "delta", "rho": "rho", "within": "the error to stay within",
-    "confidence": "the confidence", "size": "the guess of rows in each group", "keys": "the keys",
+    "confidence": "the confidence", "advantage": "the advantage", "attack": "the attack",
+    "belief": "the belief", "total": "the total", "size": "the guess of rows in each group",
+    "keys": "the keys",
     "limits": "the limits", "account": "the account", "purpose": "the purpose", "sql": "the question",
 }  # fmt: skip
 _FACTS: Final = {
     "adjacency": "which datasets are neighbours", "bounds": "a range", "budget": "the budget",
-    "keys": "the list of groups", "limits": "a limit", "name": "the name", "never_null": "never missing",
+    "keys": "the list of groups", "limits": "a limit",
+    "minimum_people": "the minimum", "name": "the name", "never_null": "never missing",
     "parent": "the shared account", "public": "a public table", "record": "what the log keeps",
     "source": "the source", "types": "the type", "unit": "who is protected", "version": "the version",
 }  # fmt: skip
@@ -305,7 +309,7 @@ def _value(value: object) -> str:
 def _sql_name(name: object) -> str:
     text = str(name)
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None
-    return text if plain else '"' + text.replace('"', '""') + '"'
+    return text if plain else quote(text)
 
 
 def _formatted(action: str) -> Callable[[Mapping[str, object]], str]:

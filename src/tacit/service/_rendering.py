@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tacit.core import AnswerTable, Release, content_named, joined, shown_cell, visible
+from tacit.report import short_percent
 from tacit.service._times import read_moment, shown_moment
 from tacit.show import RED, Chart, ChartAxis, ChartSeries, Figure, days_of, meter_svg, shown, together
 
@@ -379,7 +380,7 @@ def _full_sentence(text: str) -> str:
 
 
 def _percent(share: object) -> str:
-    return f"{100 * float(Fraction(str(share))):.3g} %"
+    return short_percent(float(Fraction(str(share))), 3)
 
 
 def _percent_up(share: float) -> str:

@@ -20,7 +20,9 @@ The rule, in the order in which it is applied:
    range 2^d times as wide.
 3. *Inner end*: if all values have one sign and lie in the outermost octaves, the other end is not 0.
 4. *Narrowing*: such a range is divided into 16 equal cells, which are counted once more.
-5. *Half an octave more*: outer ends that were not narrowed are multiplied by 3/2.
+5. *Half an octave more*: outer ends that were not narrowed are multiplied by 3/2, unless the outermost octave
+   holds 16 times the rows with which the next one would have been accepted: then few rows lie beyond it.
+   Where values beyond the ends shall be rare, they are multiplied by 4 in any case.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ _FALSE_RANGE = 0.005  # the chance that noise alone makes any window sure
 _FALSE_CELL = 0.005  # the chance that noise alone fills any cell, however far away
 _NEXT_CELL = 1 / 12  # the chance for a cell 0 octaves away; 2^-1.5 times as large for each octave
 _DECAY = 1.5
+_FULL = 16  # an outermost octave with so many times the rows that the next one lacks is full
 _PARTS = 16
 _FALSE_PART = 1 / 320  # the chance that noise alone fills one of the 16 cells: 1/20 for all
 
@@ -232,6 +235,8 @@ class OctaveRange:
         Whether all values are integers.
     pooled
         Whether the range is that of all groups together.
+    full
+        For each end, whether its octave holds so many rows that few can lie beyond it.
 
     Examples
     --------
@@ -246,6 +251,7 @@ class OctaveRange:
     high: Fraction
     integer: bool = False
     pooled: bool = False
+    full: tuple[bool, bool] = (False, False)
 
     @property
     def narrows(self) -> bool:
@@ -262,10 +268,12 @@ class OctaveRange:
     def bounds(self, widening: Fraction = WIDENING["usual"]) -> tuple[Fraction, Fraction]:
         """Return the range with its outer ends, those away from zero, multiplied by `widening`.
 
-        Bounds of integers are integers: the outermost ones inside.
+        By the usual widening, a full end stays where it is. Bounds of integers are integers: the outermost
+        ones inside.
         """
-        low = self.low * widening if self.low < 0 else self.low
-        high = self.high * widening if self.high > 0 else self.high
+        low_stays, high_stays = self.full if widening == WIDENING["usual"] else (False, False)
+        low = self.low * widening if self.low < 0 and not low_stays else self.low
+        high = self.high * widening if self.high > 0 and not high_stays else self.high
         return (Fraction(math.ceil(low)), Fraction(math.floor(high))) if self.integer else (low, high)
 
     def narrow(
@@ -363,7 +371,9 @@ def find_bounds(
             low = cells.ends(zero + 1 + foot)[0]
         if above < 0 and (foot := _foot(negative, sure_negative, below, noise)) >= 0:
             high = cells.ends(zero - 1 - foot)[1]
-    return OctaveRange(low, high, cells.integer)
+    many = _FULL * noise.upper(far_tail(1, _FALSE_CELL / size))
+    full = (below >= 0 and bool(negative[below] > many), above >= 0 and bool(positive[above] > many))
+    return OctaveRange(low, high, cells.integer, full=full)
 
 
 def sure_cells(side: NDArray[np.float64], noise: CellNoise, size: int) -> NDArray[np.bool_]:

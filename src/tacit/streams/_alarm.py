@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from tacit.bisection import first_integer
 from tacit.core import Content, Draft, Forecast, Goal, Step, plain_table
 from tacit.errors import TacitError
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import DiscreteLaplace, SparseVector, chance_above
 from tacit.parameters import Choice, Integer, RealNumber, exactly_one
+from tacit.report import short_percent
 from tacit.show import BLUE, RED, Chart, ChartAxis, ChartSeries, Figure, days_of
 from tacit.streams._noise_choice import WINDOWS
 from tacit.streams._planning import unseen_fact
@@ -163,14 +165,14 @@ class AlarmDays(Content):
             y = [line.value if values else float(rang) for line in days_drawn]
             series.append(ChartSeries("points", days, y, label=label, colour=colour))
         axis = ChartAxis("noisy number") if values else ChartAxis("alarm", ticks=((0.0, "no"), (1.0, "yes")))
-        rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
+        rate = f"false alarms: {_rate_words(self.rate)}"
         return (Figure("alarms", (Chart(tuple(series), ChartAxis(kind="dates"), axis),), (rate,)),)
 
     def __repr__(self) -> str:
         watched = len({line.day for line in self.lines if line.alarm is not None})
         days = "1 day was" if watched == 1 else f"{watched:,} days were"
         head = f"{days} watched; the alarm rings if {self.threshold}"
-        rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
+        rate = f"false alarms: {_rate_words(self.rate)}"
         lines = [self._line(line) for line in self.rang[-10:]] or ["no alarm"]
         more = len(self.rang) - len(lines)
         return "\n".join([head, rate, *([f"{more:,} alarms before these"] if more > 0 else []), *lines])
@@ -249,7 +251,7 @@ class Alarm:
         return AlarmDays(lines, self.rate, self.threshold)
 
     def __repr__(self) -> str:
-        rate = f"at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
+        rate = _rate_words(self.rate)
         return f"the alarm rings if {self.threshold}\nfalse alarms: {rate}"
 
 
@@ -280,6 +282,10 @@ def read_rate(false_alarm: Number) -> float:
     """Read the chance of a false alarm that is accepted over the horizon."""
     rate = RealNumber(above=0, below=1, instead=0.05).read("false_alarm", false_alarm)
     return float(rate)
+
+
+def _rate_words(rate: float) -> str:
+    return f"at most {short_percent(rate, 2)} over the whole horizon, if every day is quiet"
 
 
 def counted_column(subject: StreamSubject, column: str | None) -> Any:
@@ -373,13 +379,8 @@ def _smallest_gap(
             return -math.expm1(calm) * (1 + 1e-9)
         return sum(chance * times for chance, times in chances)
 
-    low, high = 0, 1
-    while rate(high) > accepted:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rate(middle) <= accepted else (middle, high)
-    return high, rate(high)
+    smallest = first_integer(lambda gap: rate(gap) <= accepted, 0, 1, growing=True)
+    return smallest, rate(smallest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,9 +457,12 @@ def draft_silent_alarm(
         ),
         (
             "false alarms",
-            f"at most {rate * 100:.2g} % over all days together, if no day exceeds the baseline",
+            f"at most {short_percent(rate, 2)} over all days together, if no day exceeds the baseline",
         ),
-        ("found", f"a day {gap + 10:,} above the baseline with {subject.vector.true_yes(10) * 100:.3g} %"),
+        (
+            "found",
+            f"a day {gap + 10:,} above the baseline with {short_percent(subject.vector.true_yes(10), 3)}",
+        ),
     ]
     return Draft(
         task=subject.task,
@@ -476,10 +480,5 @@ def first_watched(stream: Stream, since: str | None) -> int:
 
 def _smallest_threshold_gap(false_yes: Callable[[int], float], accepted: float) -> tuple[int, float]:
     """Return the smallest whole gap with few enough false alarms, and their chance."""
-    low, high = 0, 1
-    while false_yes(high) > accepted:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if false_yes(middle) <= accepted else (middle, high)
-    return high, false_yes(high)
+    smallest = first_integer(lambda gap: false_yes(gap) <= accepted, 0, 1, growing=True)
+    return smallest, false_yes(smallest)

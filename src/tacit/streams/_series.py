@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core import AnswerTable, Cells, Content
+from tacit.report import short_percent
 from tacit.show import MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, chosen, days_of
 
 if TYPE_CHECKING:
@@ -174,6 +175,6 @@ def _figure(table: AnswerTable, column: str) -> Figure:
         days = [days_of(datetime.fromisoformat(str(table.keys["day"][i])[:10])) for i in at]
         ends = ((part[i] for i in at) for part in (cells.value, cells.low, cells.high))
         series.append(ChartSeries.of("line", days, ends, label=group, colour=number))
-    words = f"the band is the {table.confidence * 100:g} % interval for the noise"
+    words = f"the band is the {short_percent(table.confidence)} interval for the noise"
     chart = Chart(tuple(series), ChartAxis("", kind="dates"), ChartAxis(column), legend=", ".join(others))
     return Figure(column, (chart,), (words,))

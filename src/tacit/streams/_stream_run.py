@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from tacit.bisection import first_integer
 from tacit.core import RunTask, SharedReadings, Step, members_of
 from tacit.errors import TacitError
 from tacit.fixes import Code
@@ -221,11 +222,7 @@ class StreamSubject:
     def _days_of(self, rows: int) -> int:
         """Return how many days so many rows stand for."""
         noise = self.noises[0]
-        low, high = 0, self.horizon.days
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if noise.rows(middle) <= rows else (low, middle - 1)
-        return low
+        return first_integer(lambda days: noise.rows(days) > rows, 0, self.horizon.days + 1) - 1
 
 
 class BegunPlan:

@@ -19,6 +19,7 @@ from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Code
 from tacit.mechanisms import Design, LinearHashing, Memo, NumberWindow, QuestionSample, SubsetSelection
+from tacit.report import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,34 +43,35 @@ def what_is_sent(question: SurveyQuestion) -> str:
     """
     match question.randomizer:
         case SubsetSelection(subset=1) as coin:
-            p, q = _percent(coin.p), _percent(coin.q)
+            p, q = percent(float(coin.p)), percent(float(coin.q))
             other = "the other one" if coin.size == 2 else "each other one"
             return f"one of the {coin.size:,} answers: the true one with probability {p}, {other} with {q}"
         case SubsetSelection() as sets:
-            p, q = _percent(sets.p), _percent(sets.q)
+            p, q = percent(float(sets.p)), percent(float(sets.q))
             subset_words = f"{sets.subset:,} of the {sets.size:,} answers"
             return f"{subset_words}: the true one is among them with probability {p}, any other one with {q}"
         case LinearHashing() as hashed:
-            p, q = _percent(hashed.p), _percent(hashed.q)
+            p, q = percent(float(hashed.p)), percent(float(hashed.q))
             number = f"a number below {2**hashed.bits:,} that many answers share"
             return f"{number}: the true answer fits it with probability {p}, any other one with {q}"
         case NumberWindow() as window:
             return _window_words(question, window)
         case Memo() as memo:
             once = SubsetSelection(odds=memo.once_odds, size=memo.size, subset=1)
-            p, q = _percent(once.p), _percent(once.q)
+            p, q = percent(float(once.p)), percent(float(once.q))
             sent = f"one of the {memo.size:,} answers: the true one with probability {p}, others with {q}"
             return (
                 f"{sent}; the device keeps a permanent answer and reports it through a fresh coin each time"
             )
         case Design() as design if design.draws == 1:
             no, yes = map(_label, question.answers)
-            p, q = _percent(design.p), _percent(design.q)
+            p, q = percent(float(design.p)), percent(float(design.q))
             return f"{yes} or {no}: {yes} with probability {p} if that is true, and with {q} if it is not"
         case Design() as design:
             no, yes = map(_label, question.answers)
-            deck = f"from a deck with {_percent(design.p)} red cards if {yes} is true"
-            return f"how many of {design.draws} cards are red: {deck}, with {_percent(design.q)} if {no} is"
+            p, q = percent(float(design.p)), percent(float(design.q))
+            deck = f"from a deck with {p} red cards if {yes} is true"
+            return f"how many of {design.draws} cards are red: {deck}, with {q} if {no} is"
     return question.randomizer.describe()
 
 
@@ -111,13 +113,15 @@ def _window_words(question: SurveyQuestion, window: NumberWindow) -> str:
         reach = radius * window.half_width / window.steps
         width = radius * window.reach / window.steps
         low, high = centre - width, centre + width
-        nearby = _percent(window.probability(0, truth=0) / window.window_chance * (2 * window.half_width + 1))
+        nearby = percent(
+            float(window.probability(0, truth=0) / window.window_chance * (2 * window.half_width + 1))
+        )
         parts.append(
             f"a number from {low:.4g} to {high:.4g}, within {reach:.3g} of the true one with chance {nearby}"
         )
     if chance < 1:
         side = "the word low or high, drawn by a coin that leans towards the side of the true number"
-        parts.append(f"{side} (in {_percent(1 - chance)} of cases)" if chance else side)
+        parts.append(f"{side} (in {percent(float(1 - chance))} of cases)" if chance else side)
     return "; or ".join(parts)
 
 
@@ -143,12 +147,8 @@ def odds_factor(epsilon: float) -> str:
     return f"{math.ceil(math.exp(epsilon) * 100 - 1e-9) / 100:.2f}" if epsilon < 20 else f"exp({epsilon:g})"
 
 
-def _up(percent: float) -> str:
-    return f"{min(math.ceil(percent * 10) / 10, 100.0):.1f}"
-
-
-def _percent(chance: Fraction | float) -> str:
-    return f"{100 * float(chance):.1f} %"
+def _up(value: float) -> str:
+    return f"{min(math.ceil(value * 10) / 10, 100.0):.1f}"
 
 
 MEMORY_SCHEMA = "tacit/memory/1"

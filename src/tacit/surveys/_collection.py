@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import Release, needs
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Choose, Code, Either, Set
 from tacit.mechanisms import LinearHashing
 from tacit.parameters import Choice
@@ -84,7 +84,7 @@ def read_source(survey: Survey, source: Any) -> ReportColumns:
 
 def _from_file(survey: Survey, path: Path) -> ReportColumns:
     if not path.is_file():
-        raise bad_parameter("source", "a file that exists", str(path), fix="check its name and its folder")
+        raise missing_file(path)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson" | ".json" | "":  # a browser can save a report without an ending
             lines, documents = _json_lines(path)

@@ -13,7 +13,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Either, Set
 from tacit.parameters import Probability, RealNumber
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, short_percent
 from tacit.surveys._estimates import (
     liar_bound,
     margin_variance,
@@ -80,7 +80,7 @@ class SurveyForecast(Reportable):
                 self.names, self.asked, self.half_widths, self.liars, self.units, strict=True
             )
         )
-        head = ("question", "answers", f"+/- at {self.confidence * 100:g} %", "1 % liars move it by")
+        head = ("question", "answers", f"+/- at {short_percent(self.confidence)}", "1 % liars move it by")
         return Report(
             f"survey {self.survey}: what {self.respondents:,} respondents will show",
             (),
@@ -211,22 +211,6 @@ def share_half_width(
     at = worst_share(p, q) if share is None else share
     unit_variance = float(variance_of(p, q, 1, covers="population").at(at))
     return normal_quantile(confidence) * math.sqrt(unit_variance / respondents)
-
-
-def respondents_needed(
-    p: float, q: float, *, half_width: float, share: float | None = None, confidence: float = 0.95
-) -> int:
-    """Return how many respondents give an interval of this half-width: n = z^2 L(1-L)/((p-q)^2 t^2).
-
-    Examples
-    --------
-    >>> e = math.exp(1)
-    >>> respondents_needed(e / (e + 1), 1 / (e + 1), half_width=0.03)
-    4997
-    """
-    RealNumber(instead=0.03).read("half_width", half_width)
-    single_width = share_half_width(p, q, 1, share=share, confidence=confidence)
-    return math.ceil((single_width / half_width) ** 2 * (1 - 1e-12))
 
 
 class StrategyChoice(NamedTuple):

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tacit.bisection import first_integer
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say, Set
 from tacit.mechanisms import LinearHashing, SupportRandomizer, walsh_hadamard
 from tacit.parameters import Integer, RealNumber
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, short_percent
 from tacit.surveys._estimates import score_interval, variance_of
 
 if TYPE_CHECKING:
@@ -98,14 +99,18 @@ class HeavyHitters(Reportable):
 
     def report(self) -> Report:
         """Return the table, and what it does not show."""
-        sure = f"{self.confidence * 100:g} %"
+        sure = short_percent(self.confidence)
         lines = tuple(
-            (str(row.answer), _percent(row.share), f"{_percent(row.low)} to {_percent(row.high)}")
+            (
+                str(row.answer),
+                short_percent(row.share),
+                f"{short_percent(row.low)} to {short_percent(row.high)}",
+            )
             for row in self.rows[:_MOST_SHOWN]
         )
         more = len(self.rows) - _MOST_SHOWN
         lead = (
-            f"Of {self.candidates:,} candidates. Estimated shares below {_percent(self.least)} are not "
+            f"Of {self.candidates:,} candidates. Estimated shares below {short_percent(self.least)} are not "
             "shown: the coins alone can produce them."
         )
         notes = (
@@ -199,16 +204,8 @@ def least_support(respondents: int, randomizer: SupportRandomizer, confidence: f
     if respondents == 0:
         raise TacitError("bad-parameter", "there is no report to search", fix=Say("collect reports first"))
     allowed, q = (1 - confidence) / candidates * (1 - 1e-6), float(randomizer.q)
-    low, high = 0, respondents + 1  # nobody can have more than all reports
-    while high - low > 1:
-        middle = (low + high) // 2
-        reached = float(bdtrc(middle - 1, respondents, q)) <= allowed
-        low, high = (low, middle) if reached else (middle, high)
-    return high
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    # nobody can have more than all reports
+    return first_integer(lambda k: float(bdtrc(k - 1, respondents, q)) <= allowed, 0, respondents + 1)
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

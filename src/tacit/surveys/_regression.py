@@ -19,7 +19,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 from tacit.mechanisms import Design
 from tacit.parameters import ColumnName, Listed
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, short_percent
 from tacit.surveys._estimates import mean_scores, normal_quantile
 from tacit.surveys._results import people
 
@@ -256,7 +256,7 @@ class Regression(Reportable):
             )
             for name in self.names
         )
-        level = f"{self.confidence * 100:g} %"
+        level = short_percent(self.confidence)
         notes = [f"{level} intervals cover the randomizer and the sampling of respondents, in large samples."]
         if self.log_likelihood is not None:
             notes.append(f"Log-likelihood {self.log_likelihood:.5f}.")

@@ -13,7 +13,7 @@ import numpy as np
 from tacit.core import needs, visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, short_percent
 from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Drawn, Figure, Matrix, shortened
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def cells_figure(table: CrossTable) -> Figure:
 
 def _covers(table: ShareTable | MeanTable | CrossTable) -> str:
     covered = "coins and sampling" if table.of == "population" else "coins"
-    return f"{table.confidence * 100:g} % intervals for {covered}"
+    return f"{short_percent(table.confidence)} intervals for {covered}"
 
 
 def _name(answer: Any) -> str:
@@ -189,7 +189,7 @@ class ShareTable(Drawn, _Rows):
 
     def report(self) -> Report:
         """Return the table, what the intervals cover, and what liars could do."""
-        level = f"{self.confidence * 100:g} % interval"
+        level = f"{short_percent(self.confidence)} interval"
         head = ((self.by,) if self.by else ()) + ("answer", "share", level, "in the reports", "respondents")
         lines = tuple(
             ((_label(row.group),) if self.by else ())
@@ -279,7 +279,7 @@ class MeanTable(Drawn, _Rows):
 
     def report(self) -> Report:
         """Return the means and what the intervals cover."""
-        level = f"{self.confidence * 100:g} % interval"
+        level = f"{short_percent(self.confidence)} interval"
         head = ((self.by,) if self.by else ()) + ("mean", level, "respondents")
         lines = tuple(
             ((_label(row.group),) if self.by else ())
@@ -335,7 +335,7 @@ class DifferenceTable(_Rows):
 
     def report(self) -> Report:
         """Return the differences and what the intervals cover."""
-        level = f"{self.confidence * 100:g} % interval"
+        level = f"{short_percent(self.confidence)} interval"
         is_mean = self.rows[0].answer is None
 
         def number(value: float) -> str:
@@ -430,7 +430,7 @@ def cut(end: float) -> float:
 
 
 def _covered(result: ShareTable | MeanTable | DifferenceTable | CrossTable) -> str:
-    level = f"{result.confidence * 100:g} % intervals"
+    level = f"{short_percent(result.confidence)} intervals"
     if result.of == "population":
         return (
             f"{level} for the population, if the respondents are a random sample of it; they allow for the "

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.core import Plan, Unit, read_identity
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.exact import count, rational, read_fraction
 from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample, SubsetSelection
@@ -388,7 +388,7 @@ def load(path: str | Path) -> Survey:
     True
     """
     if not Path(path).is_file():
-        raise TacitError("bad-survey", f"there is no file {path}", fix="check its name and its folder")
+        raise missing_file(path, "bad-survey")
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):

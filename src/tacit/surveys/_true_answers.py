@@ -41,14 +41,18 @@ def plan_for(
     number = None if invitation is None else str(invitation)
     task = answer_task(survey, places, invitation=number, public=public, memory=memory)
     identity = read_identity(name=survey.name, unit=Unit("respondent"), adjacency="replace")
-    forecast = [
+    openly = ", ".join(public or {})
+    return Plan.local(
+        identity, task, promised={"epsilon": survey.epsilon}, forecast=lambda: _forecast(survey),
+        facts=lambda: _respondent_facts(survey, openly), asked=survey.name,
+    )  # fmt: skip
+
+
+def _forecast(survey: Survey) -> list[Forecast]:
+    return [
         Forecast(q.name, q.text or _asked(q), q.randomizer.describe(), None, "one report says little")
         for q in survey.questions
     ]
-    return Plan.local(
-        identity, task, promised={"epsilon": survey.epsilon}, forecast=forecast,
-        facts=_respondent_facts(survey, public), asked=survey.name,
-    )  # fmt: skip
 
 
 def randomized(
@@ -99,11 +103,11 @@ def by_name(survey: Survey, answers: Any) -> Mapping[str, Any]:
     return columns_of_answers  # type: ignore[no-any-return]
 
 
-def _respondent_facts(survey: Survey, public: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def _respondent_facts(survey: Survey, public: str) -> list[tuple[str, str]]:
     facts = [(f"sent for {q.name}", what_is_sent(q)) for q in survey.questions]
     if survey.strategy == "one" and len(survey.questions) > 1:
         facts.insert(0, ("asked", f"one of the {len(survey.questions)} questions, drawn at random"))
-    facts += [("public", f"{name} is sent as it is")] if (name := ", ".join(public or {})) else []
+    facts += [("public", f"{public} is sent as it is")] if public else []
     if survey.is_repeated:
         facts.append(("repeated", survey.sequence(12).words))
     return [*facts, ("gives away", gives_away(survey.epsilon))]

@@ -1,7 +1,7 @@
 """Synthetic rows: invented rows that agree with measured tables. The tables are the release.
 
 In reading order: `_synthesis` (the question), `_columns`, `_facts` (what a plan says), `_choices` (AIM and
-MST), `_model` and `_fit` (the graphical model), `_synthetic_table` (the content), `_table_views`, `_rows`.
+MST), `_model` and `_fit` (the graphical model), `_synthetic_table` (the content and its tables), `_rows`.
 """
 
 from tacit.calls import refuse_wrong_calls

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
-    "adjacency", "budget", "parent", "record", "blocks", "block", "engine", *READING_FACTS,
+    "adjacency", "budget", "parent", "record", "blocks", "block", "engine", "minimum_people", *READING_FACTS,
 }  # fmt: skip
 _WRITTEN_AS = frozenset(READING_FACTS)  # how CSV files are written
 _BUDGET = Budget(epsilon=3, delta=1e-6)  # only an example in messages
@@ -145,7 +145,8 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
     arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
     {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``, ``parent``,
-    ``record``, ``blocks`` (what the data is divided by) and ``block`` (which part of it this is). Also
+    ``record``, ``minimum_people``, ``blocks`` (what the data is divided by) and ``block`` (which part of it
+    this is). Also
     ``encoding``, ``decimal``, ``separator`` and ``quote`` say how its CSV files are written. With
     ``engine = "postgresql://..."`` a source is the name of a table on that server.
 

@@ -241,6 +241,10 @@ class ConsortiumQuery(Query):
         confidence: Number = 0.95,
         size: int | None = None,
         weights: Mapping[str, Number] | None = None,
+        advantage: Number | None = None,
+        attack: tuple[Number, Number] | None = None,
+        belief: tuple[Number, Number] | None = None,
+        total: str | None = None,
     ) -> Plan[AnswerTable]:
         """Plan the question: one number is the total cost for one unit at most, over all members.
 
@@ -249,19 +253,34 @@ class ConsortiumQuery(Query):
         epsilon, rho
             The total; or what each member pays, by name (``{"north": 0.5, "south": 1}``) or in their order.
             A unit of disjoint members then pays what its own member pays.
-        delta, within, confidence, size, weights
+        delta, within, confidence, size, weights, advantage, attack, belief, total
             As for a single dataset; ``within`` and ``size`` are about all members together.
         """
+        risks = {"advantage": advantage, "attack": attack, "belief": belief}
+        asked = {name: value for name, value in risks.items() if value is not None}
+        options = {"within": within, "confidence": confidence, "size": size, "weights": weights}
+        if asked or total is not None:
+            takes = self.kind.takes
+            goal = Goal.read(
+                epsilon=epsilon, delta=delta, rho=rho, total=total, takes=takes, **asked, **options  # type: ignore[arg-type]
+            )  # fmt: skip
+            planned = self._planned_with
+            return goal.planned(
+                lambda one: planned(options, epsilon=one.epsilon, delta=one.delta, rho=one.rho)
+            )
+        return self._planned_with(options, epsilon=epsilon, delta=delta, rho=rho)
+
+    def _planned_with(
+        self, options: Mapping[str, Any], *, epsilon: PerMember, delta: Number, rho: PerMember
+    ) -> Plan[AnswerTable]:
+        """Plan the question for a total over all members."""
         parts = 1 if self.consortium.disjoint else len(self.queries)
         small = rational("delta", delta, zero=True) / parts
         budgets = zip(self._each("epsilon", epsilon, parts), self._each("rho", rho, parts), strict=True)
         goals = [
-            Goal.read(
-                epsilon=own, rho=own_rho, delta=small, within=within, confidence=confidence, size=size,
-                weights=weights, takes=self.kind.takes,
-            )
+            Goal.read(epsilon=own, rho=own_rho, delta=small, takes=self.kind.takes, **options)
             for own, own_rho in budgets
-        ]  # fmt: skip
+        ]
         members = [
             (member, query.question, goal, query.post)
             for member, query, goal in zip(self.consortium.members, self.queries, goals, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Release, Table, plannable
@@ -18,7 +18,7 @@ from tacit.tables.questions._workload_questions import WorkloadQuestions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.core import JSON, Question
+    from tacit.core import JSON, Question, QuestionKind
     from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.tables._protect import BlockColumn
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from tacit.tables.questions._limit_advice import CutNote
     from tacit.tables.questions._python_expressions import Expr
     from tacit.tables.questions._rows import GroupedRows, Query
+
+
+#: The questions that keep a minimum of people: groups are hidden by it, or there are none.
+_WITH_MINIMUM = frozenset({"agg", "suggest_limits", "measure_cut", "regress"})
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -50,6 +54,8 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         The column that divides the rows into blocks that are charged separately, or None.
     noted
         What releases estimated that limits and bounds cut, for captions; see `noting`.
+    minimum_people
+        How many units a line of a grouped answer needs to be shown, as the curator decided; None for any.
     """
 
     kind: ClassVar[str] = "table"
@@ -61,6 +67,7 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
     _engine: Engine
     block_column: BlockColumn | None = None
     noted: tuple[CutNote, ...] = ()
+    minimum_people: int | None = None
 
     def __repr__(self) -> str:
         tables = ", ".join(f"{name} ({_size(table)})" for name, table in sorted(self.tables.items()))
@@ -70,6 +77,17 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
             "ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns"
             + "".join(f"\nbudget: {note}" for note in self.account_notes)
         )
+
+    def check_question(self, kind: QuestionKind[Any]) -> None:
+        """Refuse a question of which nobody has said how it keeps the curator's minimum of people."""
+        if self.minimum_people is not None and kind.name not in _WITH_MINIMUM:
+            raise TacitError(
+                "not-allowed",
+                f"{kind.name} is not offered here: the curator shows only groups of at least "
+                f"{self.minimum_people:,} {self.unit.noun}s",
+                why="this question does not count them in each of its groups",
+                fix="ask for groups with group_by and agg, or GROUP BY in SQL",
+            )
 
     def _left(self) -> str:
         try:

@@ -42,11 +42,11 @@ from tacit.core import (
     read_kind,
 )
 from tacit.engines import SourceTable, check_sources, grid_columns, open_engine, place_source
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError, bad_parameter, missing_file
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_books, open_ledger, source_places
 from tacit.mechanisms import ranking_secret
-from tacit.parameters import ColumnName, Instance, Listed
+from tacit.parameters import ColumnName, Instance, Integer, Listed
 from tacit.report import with_article
 from tacit.tables._dataset import TableDataset
 from tacit.tables.questions._aggregates import AUTO
@@ -61,6 +61,9 @@ if TYPE_CHECKING:
     from tacit.core import Identity, Kind, LimitGiven
     from tacit.engines import Engine
     from tacit.exact import Number
+
+
+_MINIMUM = Integer(2, 10**9, "every group that is shown has at least one", instead=8)
 
 
 def protect(
@@ -83,6 +86,7 @@ def protect(
     blocks: Blocks | None = None,
     block: str | int | date | None = None,
     engine: object = None,
+    minimum_people: int | None = None,
 ) -> TableDataset:
     """Declare who is protected and what is public; no value of the data is used.
 
@@ -151,6 +155,9 @@ def protect(
         psycopg connection or an address ``postgresql://...``; an open Spark session. There a source is the
         name of a table, on Spark also the path of Parquet files. A pair such as ``(connection, "visits")``
         says the same. All tables of a dataset are on one engine.
+    minimum_people
+        How many units a line of a grouped answer needs to be shown, by their noisy number; groups that are
+        selected privately follow their true number exactly. Epsilon protects people, not this rule.
 
     Examples
     --------
@@ -176,7 +183,7 @@ def protect(
     (sources, shared), keys = _sources(source, public, identity.name), keys or {}
     key_lists = {c: v for c, v in keys.items() if not isinstance(v, str)}
     facts = _read_facts(bounds, key_lists, types, never_null)
-    owner = identity.unit.columns
+    owner, main = identity.unit.columns, next(iter(sources))
     places = {
         n: SourceTable(place_source(s, engine), owner, grid_columns(_of_table(n, facts, facts)))
         for n, s in sources.items()
@@ -193,16 +200,20 @@ def protect(
         facts = _read_facts(bounds, {**key_lists, **key_sets}, types, never_null)
     tables = {n: _table(n, data_engine, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, data_engine, facts, (key,)) for n, (_, key) in shared.items()}
-    tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
-    limited = _read_limits(limits, sources, identity.unit)
-    tables, limited = _with_keys(tables, limited, identity.unit, data_engine)
+    limited, minimum = _read_limits(limits, sources, identity.unit), _read_minimum(minimum_people)
+    tables, limited = _with_keys(_with_reading(tables, places), limited, identity.unit, data_engine)
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
     books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
-    main = next(iter(sources))
-    return TableDataset(identity, books, tables, limited, main, one_table, data_engine, column, record=record)
+    facts_of_all = (identity, books, tables, limited, main, one_table, data_engine, column)
+    return TableDataset(*facts_of_all, minimum_people=minimum, record=record)
+
+
+def _read_minimum(minimum: int | None) -> int | None:
+    """Return the fewest units of a line that is shown; None for any number."""
+    return None if minimum is None else _MINIMUM.read("minimum_people", minimum)
 
 
 def _name_missing() -> TacitError:
@@ -386,9 +397,8 @@ def _check_files(
     absent = next((Path(str(file.place)) for file in files if not file.is_there), None)
     if absent is None or ledger is None or _has_account(ledger, name):
         return
-    raise TacitError(
-        "bad-parameter",
-        f"{absent} does not exist",
+    raise missing_file(
+        absent,
         why="no account was opened and nothing was charged",
         fix=Declare("source", f"path/of/{absent.name}"),
     )

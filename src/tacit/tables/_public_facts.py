@@ -58,6 +58,7 @@ def facts_document(dataset: TableDataset) -> dict[str, JSON]:
         "one_table": dataset.is_one_table,
         "record": dataset.record,
         "limits": _limits(dataset.limits),
+        **({} if dataset.minimum_people is None else {"minimum_people": dataset.minimum_people}),
         "block_column": None if block is None else {"name": block.name, "kind": block.kind},
         "dialect": {"name": writer.dialect.name, "settings": writer.dialect.settings()},
         "tables": [
@@ -221,7 +222,12 @@ def _dataset(document: Mapping[str, Any], ledger: Charger) -> TableDataset:
     column = None if block is None else BlockColumn(_name(block["name"]), _one_of(KINDS, block["kind"]))
     limits, one_table = _read_limits(document["limits"], tables), document["one_table"]
     record = document["record"]
-    return TableDataset(identity, ledger, tables, limits, main.name, one_table, engine, column, record=record)
+    minimum = document.get("minimum_people")
+    _insist(minimum is None or (type(minimum) is int and 1 < minimum <= _MAX_LIMIT))
+    return TableDataset(
+        identity, ledger, tables, limits, main.name, one_table, engine, column, minimum_people=minimum,
+        record=record,
+    )  # fmt: skip
 
 
 def _identity(document: Mapping[str, Any]) -> Identity:

@@ -166,15 +166,26 @@ class FilterAgainstModel(RuleBasedStateMachine):
         self.filter, self.ever_long = None, False
 
     @precondition(lambda self: self.filter is None)
-    @rule(budget=budgets, old=st.booleans())
-    def open(self, budget, old):
-        self.budget, self.filter = budget, first_version(budget) if old else Filter.start(budget)
+    @rule(budget=budgets, version=st.sampled_from([1, 2, 3]))
+    def open(self, budget, version):
+        self.budget = budget
+        self.filter = first_version(budget) if version == 1 else Filter.start(budget, version=version)
         self.epsilon, self.delta, self.rho = F(0), F(0), F(0)
+        self.promised = (F(0), F(0))
         self.sums = [(order, mpmath.mpf(0)) for order in self.filter.orders]
 
     def fits(self, epsilon, delta, rho, sums):
         """Return whether the sums keep the budget, and whether the filter may also refuse."""
         b = self.budget
+        if self.filter.version == 3:
+            pairs, share = self.new_promised, Budget(b.epsilon, b.delta / 2)
+            if pairs[0] is not None and pairs[0] <= b.epsilon and pairs[1] <= b.delta / 2:
+                return True, False
+            return self.fits_one(share, epsilon, delta, rho, sums)
+        return self.fits_one(b, epsilon, delta, rho, sums)
+
+    def fits_one(self, b, epsilon, delta, rho, sums):
+        """Return the same for a filter that is not a union."""
         if sums and not (epsilon is not None and epsilon <= b.epsilon) and delta <= b.delta / 2:
             alone, together = reading_of_orders(b, sums)
             return together, alone != together
@@ -195,12 +206,23 @@ class FilterAgainstModel(RuleBasedStateMachine):
         delta=small,
         rho=st.one_of(st.none(), awkward),
         scale=st.sampled_from([1, 10, 1000]),
+        promise=st.one_of(st.none(), st.tuples(st.sampled_from([F(1, 3), F(1, 50)]), small)),
     )
-    def charge(self, epsilon, delta, rho, scale):
+    def charge(self, epsilon, delta, rho, scale, promise):
         spend = Spend(
-            None if epsilon is None else epsilon / scale, delta, None if rho is None else rho / scale
+            None if epsilon is None else epsilon / scale,
+            delta,
+            None if rho is None else rho / scale,
+            promise=None if promise is None else Budget(*promise),
         )
         assert spend.delta >= delta
+        pair = (spend.epsilon, spend.delta)
+        if promise is not None and (pair[0] is None or pair[0] > promise[0] or pair[1] > promise[1]):
+            pair = promise
+        old = self.promised
+        self.new_promised = (
+            None if old[0] is None or pair[0] is None else old[0] + pair[0], old[1] + pair[1],
+        )  # fmt: skip
         new = (
             None if self.epsilon is None or spend.epsilon is None else self.epsilon + spend.epsilon,
             self.delta + spend.delta,
@@ -221,6 +243,7 @@ class FilterAgainstModel(RuleBasedStateMachine):
         if admitted:
             self.filter = before.after(spend)
             self.epsilon, self.delta, self.rho = new
+            self.promised = self.new_promised
             self.sums = sums
         else:
             with pytest.raises(TacitError) as refusal:
@@ -258,6 +281,7 @@ class FilterAgainstModel(RuleBasedStateMachine):
             (self.filter.epsilon, self.epsilon),
             (self.filter.delta, self.delta),
             (self.filter.rho, self.rho),
+            *(() if self.filter.version < 3 else zip(self.filter.promised, self.promised, strict=True)),
         ):
             assert (mine is None) == (model is None)
             if mine is not None:
@@ -387,11 +411,17 @@ def test_delta_is_split_between_the_two_ways_of_adding():
     budget = Budget(epsilon=1, delta=1e-6)
     half = Cost.approximate(0.1, F(1, 2 * 10**6)).spend
     fine_noise = Cost.gaussian(sigma=10**6, sensitivity=1).spend
-    for filter_ in (first_version(budget), Filter.start(budget)):
+    second = Filter.start(budget, version=2)
+    for filter_ in (first_version(budget), second, Filter.start(budget)):
         assert filter_.admits(half)
         assert not filter_.after(half).admits(half)
     assert not first_version(budget).after(half).admits(fine_noise)
-    assert Filter.start(budget).after(half).admits(fine_noise)  # the tail has a half of its own
+    assert second.after(half).admits(fine_noise)  # the tail has a half of its own
+    after = Filter.start(budget).after(half)
+    assert not after.admits(fine_noise)  # promised pairs have half of delta, leaks beside orders a quarter
+    quarter = Cost.approximate(0.1, F(1, 4 * 10**6)).spend
+    assert Filter.start(budget).after(quarter).admits(fine_noise)
+    assert not Filter.start(budget).after(quarter).after(fine_noise).admits(quarter)
 
 
 def test_a_charge_without_finite_rho_closes_the_rho_way_for_good():
@@ -506,7 +536,7 @@ def test_a_stored_filter_with_fields_missing_or_added_is_refused():
             Spend(epsilon=Fraction(1, 3)),
             "epsilon 0.666666 of 1",
         ),  # down: it must still fit
-        (Budget(epsilon=3, delta=1e-6), Spend(epsilon=1), "epsilon 2 of 3; delta up to 5e-07 of 1e-06"),
+        (Budget(epsilon=3, delta=1e-6), Spend(epsilon=1), "one more question of up to epsilon 2"),
         (Budget(epsilon=3, delta=1e-6), Spend(epsilon=3), "nothing of epsilon 3"),
         (Budget(rho=0.1), Spend(rho=0.04), "rho 0.06 of 0.1"),
     ],

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.accounting import Budget, Cost, Filter
-from tacit.accounting._filters import _MANY, _multiple, _without_rounding, count_of
+from tacit.accounting._remaining import _MANY, _multiple, _without_rounding, count_of
 
 BUDGETS = [
     Budget(epsilon=3),

@@ -72,7 +72,7 @@ def test_what_is_left_is_that_of_the_allotment(served):
     assert data.budget == tc.Budget(epsilon=2)
     assert "left: epsilon 2 of 2" in repr(data)
     plan = data.agg(n=tc.count()).plan(epsilon=0.5)
-    assert "left afterwards: epsilon 1.5 of 2; enough for 3 more questions" in repr(plan)
+    assert "left afterwards: one more question of up to epsilon 1.5; or 3 more like this one" in repr(plan)
     plan.release()
     assert str(data.remaining) == "epsilon 1.5 of 2"
     named = connection.dataset("visits", account=ANA)

@@ -85,17 +85,6 @@ def test_a_fit():
     assert float(p[0]) == pytest.approx(0.70962157, abs=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("yes", "rows", "cautious", "mid"),
-    [(21, 30, 0.03522724, 0.02591709), (120, 200, 0.00333476, 0.00275197)],
-)
-def test_a_proportion_with_a_public_number_of_rows(yes, rows, cautious, mid):
-    above, at, below = intervals.binomial_tails(yes, rows, 0.5, 1.0)
-    assert above + at == pytest.approx(cautious, abs=1e-8)
-    assert above + at / 2 == pytest.approx(mid, abs=1e-8)
-    assert above + at + below == pytest.approx(1)
-
-
 def test_few_cases_with_narrow_gaussian_noise_keep_a_share_of_nothing():
     """Of whole noise with sigma 1, 2 or more comes 5.8 % of the time: it must not exclude a share of 0."""
     noise = LinearNoise((), 1.0)

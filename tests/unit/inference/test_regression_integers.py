@@ -49,7 +49,7 @@ def steps_of(value: float, grid) -> int:
 @pytest.mark.parametrize("kind", [PartProducts, MomentProducts])
 def test_the_integers_are_sums_over_complete_rows(kind, monkeypatch):
     if kind is MomentProducts:
-        monkeypatch.setattr("tacit.inference._regression_designs._MOST_PARTS", 0)
+        monkeypatch.setattr("tacit.inference._questions._MOST_PARTS", 0)
     rows = people(np.random.default_rng(4), 80)
     plan = protected(rows).regress("y", on=["x", "z", "s"]).plan(epsilon=1)
     found, statistic, _ = measured(plan)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tacit.errors import TacitError
-from tacit.learn.layers._clipped_sums import ClippedSums, check_separate
+from tacit.learn.layers._clipped_sums import ClippedSums
 from tacit.learn.layers._kernels import norm_margin
 
 pytestmark = [
@@ -295,7 +295,7 @@ class Centred(nn.Module):
 def test_models_that_mix_examples_are_refused():
     batch = (torch.zeros(4, 3),), (torch.zeros(4).long(),)
     with pytest.raises(TacitError, match="mixes the examples"):
-        check_separate(Centred(), nn.CrossEntropyLoss(), *batch)
+        ClippedSums(Centred(), nn.CrossEntropyLoss(), clip=1.0)(*batch, torch.ones(4))
     with pytest.raises(TacitError, match=r"BatchNorm1d \(1\)"):
         ClippedSums(nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), nn.CrossEntropyLoss(), clip=1.0)
     with pytest.raises(TacitError, match="running averages"):
@@ -544,8 +544,8 @@ def test_a_compiled_step_equals_the_plain_one(tied):
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.mul_(0.9)
-        plain.set_clip(0.2)
-        fast.set_clip(0.2)
+        for sums in (plain, fast):
+            sums.clip.fill_(0.2)
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs/proofs/estimators.md").read_text()
         ("$B = 2^{28}$ (`CLIP_STEPS`", _generalised_linear.CLIP_STEPS == 2**28),
         (
             "$41^2 = 1681 \\le 2 \\cdot 29^2 = 1682$",
-            (_linear._SQUARE, _linear._PRODUCT) == (29, 41),
+            (_linear.SQUARE, _linear.PRODUCT) == (29, 41),
         ),
         ("\\lambda \\ge 3 \\cdot 2 s\\sqrt{D}", _linear._CLEAR == 3),
         (

@@ -205,7 +205,7 @@ def test_training_many_teachers_shows_how_far_it_is(monkeypatch):
         yield
         seen.append((label, share()))
 
-    monkeypatch.setattr("tacit.learn.teachers._votes.progress", shown)
+    monkeypatch.setattr("tacit.learn.teachers._teachers.progress", shown)
     X = np.linspace(-1, 1, 60)[:, None]
     data = tc.learn.examples(X, (X[:, 0] > 0).astype(int), unit=tc.Unit.row(), size=60,
                              budget=tc.Budget(8, 1e-4))  # fmt: skip

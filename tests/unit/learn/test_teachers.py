@@ -25,8 +25,8 @@ from tacit.audit import neighbours
 from tacit.core import members_of
 from tacit.errors import TacitError
 from tacit.learn import _examples
-from tacit.learn.teachers import _votes
-from tacit.learn.teachers._votes import train_teachers
+from tacit.learn.teachers import _teachers
+from tacit.learn.teachers._teachers import train_teachers
 from twins import learn_teachers as twins
 
 PUBLIC = np.array([[-2.0, 0.0], [2.0, 0.0], [0.02, 0.5]])
@@ -107,7 +107,7 @@ LIMIT = math.sqrt(12) * (1 + 1e-12)  # six queries, on each of which one vote mo
 
 @pytest.fixture
 def fixed_secret(monkeypatch):
-    for module in (_votes, _examples):
+    for module in (_teachers, _examples):
         monkeypatch.setattr(module, "ranking_secret", lambda: twins.SECRET)
 
 
@@ -201,7 +201,7 @@ def test_the_votes_are_those_of_the_right_twin():
 def test_examples_that_are_not_finite_or_of_no_class_count_for_nobody():
     rows = np.array([[0.1, 0], [math.nan, 1], [math.inf, 2], [0.2, 9], [0.3, 2]])
     data = tc.learn.examples(rows[:, :1], rows[:, 1], unit=tc.Unit.row(), size=5, budget=tc.Budget(rho=1))
-    parts = _votes.teacher_parts(data, 3, (0, 1, 2))
+    parts = _teachers.teacher_parts(data, 3, (0, 1, 2))
     assert sorted(np.concatenate([features for features, _ in parts]).ravel()) == [0.1, 0.3]
     assert sorted(np.concatenate([number for _, number in parts])) == [0, 2]
 

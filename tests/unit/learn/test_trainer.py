@@ -120,16 +120,19 @@ def test_a_total_fits_a_budget_of_this_epsilon_and_twice_this_delta():
     assert data.remaining.epsilon < 1e-4
 
 
-def test_a_total_needs_less_room_beside_other_charges():
+def test_a_total_and_a_curve_fit_beside_other_charges_by_what_they_promise():
     budget = tc.Budget(epsilon=2.001, delta=2e-4)
     before = tc.Cost.pure(0.001)
     as_total, as_curve = patients(budget=budget), patients(budget=budget)
     for data in (as_total, as_curve):
         data._ledger.charge(data.name, before)
     trainer(as_total, noise=None, epsilon=2, delta=1e-4, charge="total").plan().release()
-    with pytest.raises(tc.TacitError) as refused:
-        trainer(as_curve, noise=None, epsilon=2, delta=1e-4).plan().release()
+    plan = trainer(as_curve, noise=None, epsilon=2, delta=1e-4).plan()
+    with pytest.raises(tc.TacitError) as refused:  # without its promise, the curve does not fit
+        as_curve._ledger.charge(as_curve.name, plan.cost)
     assert refused.value.code == "budget-exceeded"
+    plan.release()
+    assert max(as_total.remaining.epsilon, as_curve.remaining.epsilon) < 1e-5
     first = patients(budget=tc.Budget(epsilon=2, delta=1e-4))  # nothing was charged before
     trainer(first, noise=None, epsilon=2, delta=1e-4).plan().release()
     assert str(first.remaining) == "nothing of epsilon 2"
@@ -360,3 +363,22 @@ def test_the_settings_of_a_loss_are_a_part_of_the_plan():
     first, second = torch.zeros(5000), torch.zeros(5000)
     second[2500] = 1  # PyTorch shows the ends of a long tensor alone
     assert callable_document(weighted(first)) != callable_document(weighted(second))
+
+
+def test_training_is_planned_from_its_risk():
+    data, model = patients(), small_model()
+    one = trainer(data, model, noise=None, epsilon=1)
+    plan = one.plan(advantage=0.2)
+    assert plan.cost.advantage <= 0.2
+    assert plan.promised["delta"] == Fraction("1e-4")
+    assert plan == one.plan(epsilon=plan.promised["epsilon"])
+    assert one.plan(epsilon=plan.promised["epsilon"] * 2).cost.advantage > 0.2
+    assert plan.release().certificate.plan == plan.hash
+    with pytest.raises(tc.TacitError, match="noise must be omitted with a risk"):
+        trainer(data, model).plan(advantage=0.2)
+
+
+def test_a_fit_is_planned_from_its_risk():
+    plan = tc.learn.Standardiser(bounds=(-5, 5)).question(patients()).plan(belief=(0.1, 0.3), delta=1e-5)
+    assert plan.cost.loss_exceeds(plan.risk.loss) <= 1e-5
+    assert plan.cost.epsilon(delta=1e-5) < plan.risk.loss  # the delta itself would allow more

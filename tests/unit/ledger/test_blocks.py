@@ -66,7 +66,8 @@ class Model:
 
 
 def coordinates(filter_):
-    return (filter_.epsilon, filter_.delta, filter_.rho, *(total for _, total in filter_.curve))
+    orders = (total for _, total in filter_.curve)
+    return (filter_.epsilon, filter_.delta, filter_.rho, *orders, *(filter_.promised or ()))
 
 
 def apply(totals, own, cost, names):

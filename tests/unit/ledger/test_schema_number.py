@@ -19,6 +19,7 @@ ISSUED = {
     1: {"open", "charge", "draw", "view", "claim", "release", "grow", "refresh", "version", "unseal"},
     2: {"run"},
     3: {"record", "gap", "lost", "freeze", "unfreeze", "expiry"},
+    4: set(),  # accounts that add up promises, and charges with promises
 }
 
 

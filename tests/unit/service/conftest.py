@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from argon2 import PasswordHasher
 
 from support.invented_people import InventedPeople
 from tacit.service import ListedSource, ServiceSettings, create_app
+from tacit.service.access import _passwords
 from tacit.service.runner import Runner, WallClock, boundary_after, start_thread, use_clock
 
 if TYPE_CHECKING:
@@ -48,6 +50,22 @@ class House(InventedPeople):
                 return await client.request(method, path, headers=headers, **more)
 
         return asyncio.run(send())
+
+
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture
+def costly_hashes() -> None:
+    """Ask for hashes of passwords as services make them, of 19 MiB; other tests make hashes of 8 KiB."""
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make hashes of passwords that cost little, unless a test asks for `costly_hashes`."""
+    if "costly_hashes" not in request.fixturenames:
+        monkeypatch.setattr(_passwords, "_HASHER", CHEAP)
+    _passwords._nobodys.cache_clear()
 
 
 @pytest.fixture(autouse=True)

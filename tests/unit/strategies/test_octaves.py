@@ -276,11 +276,21 @@ def test_known_data_have_the_stated_median_bounds():
     assert median_bounds(days, generator, cells=INTEGER) == (17_408, 21_504)
     assert median_bounds(-days, generator, cells=INTEGER) == (-21_504, -17_408)
     assert median_bounds(generator.integers(0, 2, 2000), generator, cells=INTEGER) == (0, 1)
-    assert median_bounds(1e13 * generator.uniform(0, 1, 2000), generator)[1] == 1.5 * 2**44
+    assert median_bounds(1e13 * generator.uniform(0, 1, 2000), generator)[1] == 2**44
     nine_of_ten = np.where(generator.random(2000) < 0.9, 0, generator.exponential(50, 2000))
     low, high = median_bounds(nine_of_ten, generator)
     assert low == 0
     assert 192 <= high <= 768  # zeros are most common, and no anchor
+
+
+def test_an_end_is_widened_unless_its_octave_is_full():
+    threshold = 16 * CellNoise(5).upper(2**-1.5 / 12)
+    for rows, high in ((threshold - 1, 12), (threshold + 1, 8)):
+        assert find_bounds(counts_at(v6=rows, v0=100), CellNoise(5)).bounds()[1] == high
+        assert find_bounds(counts_at(vn6=rows, v0=100), CellNoise(5)).bounds()[0] == -high
+    one_side = find_bounds(counts_at(v6=threshold + 1, vn6=threshold - 1), CellNoise(5))
+    assert one_side.bounds() == (-12, 8)
+    assert one_side.bounds(WIDENING["rare"]) == (-32, 32)  # in any case
 
 
 # -- narrowing

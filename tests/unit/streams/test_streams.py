@@ -952,7 +952,7 @@ def test_a_plan_says_that_the_budget_is_not_enough_and_which_limit_holds_by_defa
         level != "event"
     )
     enough = repr(flu.daily(cases=tc.count()).plan(epsilon=0.5)).replace("\n", " ")
-    assert enough.count("left afterwards: epsilon 0.5 of 1") == 1
+    assert enough.count("left afterwards: one more question of up to epsilon 0.5; or 1 more like") == 1
 
 
 @pytest.mark.parametrize("goal", [{"epsilon": 0.8}, {"epsilon": 0.8, "focus": "total"}, {"rho": 0.2}])

@@ -7,7 +7,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.surveys._forecasts import choose_strategy, respondents_needed, share_half_width, worst_share
+from tacit.surveys._forecasts import choose_strategy, share_half_width, worst_share
 
 
 def coin(epsilon):
@@ -19,12 +19,11 @@ def coin(epsilon):
     ("epsilon", "people"), [(0.5, 17_789), (1, 4_997), (math.log(3), 4_269), (2, 1_840), (4, 1_149)]
 )
 def test_three_points_need_so_many_people(epsilon, people):
-    assert respondents_needed(*coin(epsilon), half_width=0.03) == people
     assert share_half_width(*coin(epsilon), people) <= 0.03 < share_half_width(*coin(epsilon), people - 1)
 
 
 def test_an_expected_share_needs_fewer_people():
-    assert respondents_needed(*coin(4), half_width=0.03, share=0.05) < 500
+    assert share_half_width(*coin(4), 499, share=0.05) < 0.03
 
 
 def test_the_hardest_share_lies_between_none_and_all():
@@ -46,7 +45,7 @@ def test_splitting_wins_only_for_a_large_epsilon(m, epsilon):
 
 def test_a_half_width_of_nothing_is_refused():
     with pytest.raises(TacitError, match="half_width must be a positive finite number"):
-        respondents_needed(0.75, 0.25, half_width=0)
+        MIXED.respondents_for(half_width=0)
 
 
 MIXED = tc.survey("mixed", {"smokes": ["no", "yes"], "age": (18, 90)}, epsilon=2)

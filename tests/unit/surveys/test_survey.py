@@ -211,7 +211,7 @@ def test_a_list_of_two_numbers_is_not_a_number_between_them(tmp_path):
 
 
 def test_a_survey_file_that_does_not_exist_is_said_to_be_missing(tmp_path):
-    with pytest.raises(TacitError, match="there is no file"):
+    with pytest.raises(TacitError, match="does not exist"):
         tc.surveys.load(tmp_path / "none.json")
     poll = tc.survey("poll", ["no", "yes"], epsilon=1)
     poll.save(tmp_path / "poll.json")

@@ -176,6 +176,10 @@ class NotConverged(Exception):  # noqa: N818
     """An accountant has no certified value at a reasonable price; the caller takes the next safe bound."""
 
 
+class LossUnseen(NotConverged):
+    """No line resolves delta at this epsilon; at another epsilon one may."""
+
+
 class Bracket(NamedTuple):
     """A certified lower and upper value of one number, and the method that certifies it.
 

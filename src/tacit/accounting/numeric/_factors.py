@@ -66,26 +66,28 @@ class Factors(NamedTuple):
 def factors_of(parts: Parts, *, add: int, finite: bool = False, bounded: bool = False) -> Factors:
     """Turn laws (without `ApproximateLoss`) into factors; with ``finite``, samples become finite pairs.
 
+    ``add`` is 1 for the direction in which a unit is added, and 0 for the other.
+
     With ``bounded``, a finite law gets a last dot beyond its largest loss too. Then no loss is infinite, but
     the pair only dominates the law: for moments, not for lower values.
     """
-    mu2, factors, stays, exact = Fraction(0), [], 0.0, True
+    mu2, factors, log_finite, exact = Fraction(0), [], 0.0, True
     for law, times in parts:
         part = law_mu2(law)
         if part is not None:
             mu2 += times * part
             continue
-        factor, leak, sharp = (
+        factor, leak, is_exact = (
             _finite_pair(law, add=add, bounded=bounded)
             if finite and isinstance(law, SampledLoss | GroupLoss)
             else _factor(law, add=add, bounded=bounded)
         )
-        stays += times * math.log1p(-min(leak, 1 - U))
-        exact &= sharp
+        log_finite += times * math.log1p(-min(leak, 1 - U))
+        exact &= is_exact
         factors.append((factor, times))
     if mu2:
         factors.append((GaussianMgf(as_float(mu2)), 1))
-    return Factors(LossSum(tuple(factors)), -math.expm1(stays) * (1 + 64 * U), exact, {})
+    return Factors(LossSum(tuple(factors)), -math.expm1(log_finite) * (1 + 64 * U), exact, {})
 
 
 def _factor(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bool]:

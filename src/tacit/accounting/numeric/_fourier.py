@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from tacit.accounting.numeric._arithmetic import Bracket, NotConverged, U, settle
+from tacit.accounting.numeric._arithmetic import Bracket, LossUnseen, NotConverged, U, settle
 from tacit.accounting.numeric._mgf import LossSum, log_moment, peak, spread, steer
 from tacit.accounting.numeric._quadrature import dot
 from tacit.accounting.numeric._rare_losses import (
@@ -425,10 +425,6 @@ _STEEP = 14.0  # c epsilon: with more, errors of exp(c epsilon) hide delta(-epsi
 _DEAR = 1.3  # a period this much longer costs as much as a tilt that needs another rule
 
 
-class _Unseen(NotConverged):
-    """No line resolves delta at this epsilon; at another epsilon one may."""
-
-
 class _RealAxis(NamedTuple):
     """Real points c with approximate log M, its derivatives, and log of Chernoff's bound on delta(0)."""
 
@@ -528,7 +524,7 @@ class FourierInversion:
         for _ in range(40):
             try:
                 line = self._line(self._key(e))
-            except _Unseen:  # near the largest loss, or beyond it
+            except LossUnseen:  # near the largest loss, or beyond it
                 if high - low <= 1e-6 * e:
                     raise
                 high, e = e, (low + e) / 2
@@ -700,7 +696,7 @@ class FourierInversion:
         price[ratio < min(cheapest, float(ratio.max()) - 3)] = np.inf
         at = int(np.argmin(price))
         if not math.isfinite(price[at]):
-            raise _Unseen
+            raise LossUnseen
         width = math.sqrt(float(bend[at])) + 1e-9 * self._scale
         period = float(max(remaining[at], right[at]))
         return LineChoice(float(c[at]), float(c[partner[at]]), period, float(ratio[at]), width, log_delta)

@@ -107,9 +107,6 @@ class SampledLaplaceMgf:
     add: bool
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def _log_a(self, l: Reals) -> Reals:
-        return np.log1p(self.q * np.expm1(l))
-
     def _power(self, c: Any) -> Any:
         return -c if self.add else c + 1
 

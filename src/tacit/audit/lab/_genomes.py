@@ -29,6 +29,7 @@ from tacit.audit.lab._worlds import (
     read_epsilons,
     read_trials,
 )
+from tacit.bisection import first_integer
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
@@ -725,11 +726,7 @@ def _fewest(
     """Return the least number of markers with which `chance` is at least 95 %, for each kind and crowd."""
 
     def enough(crowd: int, ends: tuple[float, float]) -> int:
-        low, high = 1, _MOST_MARKERS
-        while low < high:  # more markers never make people less distinct
-            middle = (low + high) // 2
-            reached = chance(spread(middle, ends), crowd) >= _SURE
-            low, high = (low, middle) if reached else (middle + 1, high)
-        return low
+        # more markers never make people less distinct
+        return first_integer(lambda markers: chance(spread(markers, ends), crowd) >= _SURE, 0, _MOST_MARKERS)
 
     return {kind: tuple(enough(crowd, ends) for crowd in crowds) for kind, ends in _KINDS.items()}

@@ -16,6 +16,7 @@ Before the charge, statements are bound to empty tables with the columns of the 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from contextlib import contextmanager
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 
 
 _MAX_KEYS = 1000  # enough to see their types
+_MAX_BOUND = 1000  # statements whose binding is remembered, as digests
 
 #: A table's name, its columns with their types, the columns of its unit, and its columns on grids.
 _Form: TypeAlias = (
@@ -110,7 +112,10 @@ def _engine_of(forms: tuple[_Form, ...], portable: bool, process: int) -> DuckDB
 
 
 def bind(empty: DuckDB, question: TableQuestion, statements: Sequence[Statement]) -> None:
-    """Let DuckDB bind every name and type of the statements; refuse what it refuses."""
+    """Let DuckDB bind every name and type of the statements; refuse what it refuses.
+
+    A statement that was bound to these tables, with the same keys, is not bound again in this process.
+    """
     import duckdb
 
     small: dict[str, Sequence[Sequence[object]]] = {}
@@ -120,7 +125,14 @@ def bind(empty: DuckDB, question: TableQuestion, statements: Sequence[Statement]
         small["tacit_sample"] = (("",),)
     try:
         for statement in statements:
+            text = repr((statement.sql, sorted(statement.limited), small))
+            digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+            if digest in empty.bound:
+                continue
             empty.rows(f"DESCRIBE {statement.sql}", small, statement.limited)
+            if len(empty.bound) >= _MAX_BOUND:
+                empty.bound.clear()
+            empty.bound.add(digest)
     except duckdb.Error as error:
         raise TacitError(
             "bad-expression",
@@ -180,6 +192,7 @@ class DuckDB:
         self._declared: dict[str, set[str]] = {}
         self._as_bytes = False
         self._as_written = False
+        self.bound: set[bytes] = set()  # digests of statements; see `bind`
         shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
         for connection in shared:
             check_collation(connection)

@@ -6,7 +6,7 @@ from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.engines._values import MOST_TEXT
+from tacit.engines._values import MOST_TEXT, quote, string
 from tacit.engines.postgres import _functions
 from tacit.engines.postgres._functions import double, named
 from tacit.engines.sql._dialect import STORED, Dialect, hashed_part
@@ -29,7 +29,7 @@ _FEW = 8
 
 def text_constant(text: str) -> str:
     """Quote a text constant; the engine's session reads a backslash as itself."""
-    return "'" + text.replace("'", "''") + "'::text"
+    return f"{string(text)}::text"
 
 
 class PostgresDialect(Dialect):
@@ -56,7 +56,7 @@ class PostgresDialect(Dialect):
         data = name.encode()
         if len(data) > _MAX_NAME:
             name = f"{data[:20].decode(errors='ignore')} {sha256(data).hexdigest()[:32]}"
-        return '"' + name.replace('"', '""') + '"'
+        return quote(name)
 
     def string(self, text: str) -> str:
         return f'({text_constant(text)} COLLATE "C")'

@@ -21,6 +21,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from tacit.engines._values import string
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -325,7 +327,7 @@ def formatted(moment: str, form: str) -> str:
 
 
 def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'" if text else ""
+    return string(text) if text else ""
 
 
 def _format_part(part: str, x: str) -> str:

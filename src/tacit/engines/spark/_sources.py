@@ -260,11 +260,7 @@ class SparkSource:
 
         if not self.is_path:
             frame = self.session.table(".".join(map(SPARK.quote, self.within)))
-            return (
-                frame
-                if types is None
-                else frame.select(*(frame[f"`{c.replace('`', '``')}`"] for c, _ in types))
-            )
+            return frame if types is None else frame.select(*(frame[SPARK.quote(c)] for c, _ in types))
         reader = self.session.read.option("recursiveFileLookup", "true").option("mergeSchema", "false")
         if types is not None:
             fields = [StructField(c, _data_type(t)) for c, t in types]

@@ -119,7 +119,7 @@ def statements(
     separate = [s for s in statistics if isinstance(s, BinCounts | DistinctCounts)]
     limited = limited_tables(question.input)
     sql_statements = [Statement(_together(writer, question, shared), shared, limited)] if shared else []
-    return (*sql_statements, *(Statement(_alone(writer, question, s), (s,), limited) for s in separate))
+    return (*sql_statements, *(Statement(_apart(writer, question, s), (s,), limited) for s in separate))
 
 
 def _part(writer: QuestionWriter, question: PartialQuestion, statistics: tuple[Statistic, ...]) -> Statement:
@@ -230,8 +230,8 @@ def _listed(writer: QuestionWriter, question: TableQuestion, lines: str) -> str:
     return _among_keys(writer, question, lines) if is_listed else lines
 
 
-def _alone(writer: QuestionWriter, question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
-    """Count distinct values or cells.
+def _apart(writer: QuestionWriter, question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
+    """Count distinct values or cells, in a statement of its own.
 
     A unit's rows beyond the limit per group are dropped, in the keyed order.
     """

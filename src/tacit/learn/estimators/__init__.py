@@ -12,8 +12,7 @@ In reading order:
 `_generalised_linear`   logistic and Poisson regression: noisy gradient descent on whole gradients
 `_naive_bayes`          naive Bayes from noisy sums of classes
 `_rows`                 rows on a grid with a public radius, and their moments
-`_standardise`          means and variances of features
-`_pca`                  principal components
+`_transformers`         standardised features and principal components
 `_kmeans`               k-means by a private coreset
 `_boosting`             explainable boosting
 `_prepaid`              one charge for all fits of a search, and folds

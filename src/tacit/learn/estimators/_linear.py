@@ -22,6 +22,7 @@ from tacit.learn.estimators._declared_bounds import (
 )
 from tacit.learn.estimators._estimator import PrivateRegressor
 from tacit.learn.estimators._fits import FitSteps, share_of_noise
+from tacit.learn.estimators._rows import PRODUCT, SQUARE, moment_matrix, weighted_moments
 from tacit.learn.estimators._whole_features import (
     FEATURE_STEPS,
     as_numbers,
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 
 #: The largest norm of scaled features, and the most features.
 MAX_CLIP, MAX_FEATURES = 64, 4096
-#: Weights of squares and of products of two columns: 41^2 <= 2 * 29^2, so that the weighted vector of a row's
-#: products is at most 29 times the square of the row's norm.
-_SQUARE, _PRODUCT = 29, 41
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class MomentGrid:
     @property
     def sensitivity(self) -> int:
         """How far one unit moves the weighted moments, in L2."""
-        return self.per_unit * _SQUARE * (self.reach**2 + (1 + self.intercept) * self.side**2)
+        return self.per_unit * SQUARE * (self.reach**2 + (1 + self.intercept) * self.side**2)
 
     def rows(
         self,
@@ -114,38 +112,12 @@ class MomentGrid:
         return np.where(valid[:, None], rows, 0.0)
 
     def moments(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the weighted upper triangle of the sum of products.
-
-        Sums of a block stay below 2^53, so they are exact in any order; blocks are added as whole numbers of
-        any length. Numbers beyond 2^62 count as 2^62, which brings no two sums further apart.
-        """
-        block = min(2**16, 2**52 // self.reach**2)
-        above = np.triu_indices(self.columns)
-        total = np.zeros(len(above[0]), dtype=object)
-        for start in range(0, len(rows), block):
-            part = rows[start : start + block]
-            total = total + (part.T @ part)[above].astype(np.int64)
-        weighted = total * np.where(above[0] == above[1], _SQUARE, _PRODUCT)
-        return np.asarray(np.clip(weighted, -(2**62), 2**62), dtype=np.int64)
+        """Return the weighted upper triangle of the sum of products."""
+        return weighted_moments(rows, self.reach)
 
     def deviation(self, sigma: float) -> float:
         """Return the standard deviation of the noise of one product, with features from -1 to 1."""
-        return sigma / _PRODUCT / FEATURE_STEPS**2
-
-
-def moment_matrix(noisy: Any, columns: int) -> NDArray[np.float64]:
-    """Return the symmetric matrix of noisy sums of products, with features from -1 to 1.
-
-    Examples
-    --------
-    >>> (moment_matrix([29 * 4096**2, 41 * 4096**2, 0], 2)).tolist()
-    [[1.0, 1.0], [1.0, 0.0]]
-    """
-    above = np.triu_indices(columns)
-    weights = np.where(above[0] == above[1], _SQUARE, _PRODUCT) * float(FEATURE_STEPS) ** 2
-    matrix = np.zeros((columns, columns))
-    matrix[above] = np.asarray(noisy, dtype=np.float64) / weights
-    return matrix + np.triu(matrix, 1).T
+        return sigma / PRODUCT / FEATURE_STEPS**2
 
 
 #: Intervals are stated where the smallest eigenvalue is at least so many times the reach of the noise.
@@ -186,7 +158,7 @@ class MomentFit:
         diagonal and sqrt(2) s on it. Sampling adds the residual variance times the inverse of A,
         times the rows of a unit, which may all say the same.
         """
-        matrix = moment_matrix(noisy, self.grid.columns)
+        matrix = moment_matrix(noisy, self.grid.columns) / FEATURE_STEPS**2  # features from -1 to 1
         gram, cross, square = matrix[:-1, :-1], matrix[:-1, -1], matrix[-1, -1]
         noise = self.grid.deviation(self.sigma)
         edge = 2 * noise * math.sqrt(self.grid.columns)  # the largest eigenvalue of the noise, about

@@ -114,6 +114,53 @@ def sums_by(group: NDArray[np.int64], rows: NDArray[np.int64], groups: int) -> N
     return np.stack(columns, axis=1).astype(np.int64)
 
 
+#: Weights of squares and of products of two columns: 41^2 <= 2 * 29^2, so that the weighted vector of a row's
+#: products is at most 29 times the square of the row's norm.
+SQUARE, PRODUCT = 29, 41
+
+
+def weighted_moments(rows: NDArray[Any], longest: int) -> NDArray[np.int64]:
+    """Return the weighted upper triangle of the sum of the products of all pairs of columns, exactly.
+
+    Sums of a block stay below 2^53, so they are exact in any order; blocks are added as whole numbers of any
+    length. Numbers beyond 2^62 count as 2^62, which brings no two sums further apart.
+
+    Parameters
+    ----------
+    rows
+        Whole numbers, one line for each row.
+    longest
+        No row is longer than a few times this.
+
+    Examples
+    --------
+    >>> weighted_moments(np.array([[1, 2], [3, 0]]), 3).tolist()
+    [290, 82, 116]
+    """
+    block = min(2**16, 2**52 // longest**2)
+    above = np.triu_indices(rows.shape[1])
+    total = np.zeros(len(above[0]), dtype=np.int64 if len(rows) * longest**2 < 2**54 else object)
+    for start in range(0, len(rows), block):
+        part = rows[start : start + block].astype(np.float64)
+        total = total + (part.T @ part)[above].astype(np.int64)
+    weighted = total * np.where(above[0] == above[1], SQUARE, PRODUCT)
+    return np.asarray(np.clip(weighted, -(2**62), 2**62), dtype=np.int64)
+
+
+def moment_matrix(noisy: Any, columns: int) -> NDArray[np.float64]:
+    """Return the symmetric matrix of noisy sums of products, without their weights.
+
+    Examples
+    --------
+    >>> moment_matrix([29 * 5, 41 * 4, 0], 2).tolist()
+    [[5.0, 4.0], [4.0, 0.0]]
+    """
+    above = np.triu_indices(columns)
+    matrix = np.zeros((columns, columns))
+    matrix[above] = np.asarray(noisy, dtype=np.float64) / np.where(above[0] == above[1], SQUARE, PRODUCT)
+    return matrix + np.triu(matrix, 1).T
+
+
 _LARGEST = 1e150  # of a distance: its square is still a number
 _SMALLEST = 1e-6  # of a clip, as a share of the distance of a corner
 

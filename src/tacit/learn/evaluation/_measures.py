@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.core import AnswerTable, Cells, Content
 from tacit.learn._arrays import from_document, to_document
-from tacit.report import Report, ReportTable
+from tacit.report import Report, ReportTable, short_percent
 from tacit.show import GREY, Chart, ChartAxis, ChartSeries, Figure, chosen
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class Evaluation(Content):
             )
             if measure.high - measure.low < 1
         )
-        level = f"{self.confidence * 100:g} %"
+        level = short_percent(self.confidence)
         return Report(
             "Evaluation on held-out data",
             (f"About {max(self.counts.sum(), 0):,.0f} rows; intervals hold for patients like these.",),
@@ -308,7 +308,7 @@ def _calibration(evaluation: Evaluation) -> Chart:
     ends = ([getattr(evaluation.outcomes[i], end) for i in indices] for end in ("value", "low", "high"))
     words = f"share of {evaluation.classes[1]}" if len(evaluation.classes) == 2 else "share of right answers"
     x = ChartAxis("score of the model", ends=_ENDS)
-    y = ChartAxis(f"{words}, {evaluation.confidence * 100:g} % intervals", ends=_ENDS)
+    y = ChartAxis(f"{words}, {short_percent(evaluation.confidence)} intervals", ends=_ENDS)
     return Chart((_GUESSING, ChartSeries.of("points", middles[indices].tolist(), ends)), x, y)
 
 

@@ -22,6 +22,7 @@ from tacit.learn.federated._gradients import clip_whole
 from tacit.learn.federated._messages import Message, pack, refusal, unpack, weights_digest
 from tacit.learn.federated._secure_sums import RoundKey, mask_for, read_members
 from tacit.parameters import Anything, Choice
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -220,7 +221,9 @@ def _facts(study: Study, hospital: str) -> list[tuple[str, str]]:
 
 
 def _sample(rate: Fraction) -> str:
-    return "all patients" if rate == 1 else f"a random sample of {100 * float(rate):.4g} % of the patients"
+    return (
+        "all patients" if rate == 1 else f"a random sample of {short_percent(float(rate), 4)} of the patients"
+    )
 
 
 ROUNDS = inner_question(

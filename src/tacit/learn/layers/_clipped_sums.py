@@ -263,10 +263,6 @@ class ClippedSums:
         #: units that made it do so. Else the whole batch is computed by the definition.
         self.strict = False
 
-    def set_clip(self, clip: float) -> None:
-        """Change the bound on contributions; compiled steps see the change."""
-        self.clip.fill_(float(clip))
-
     @torch.enable_grad()
     def __call__(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
         """Return the clipped sums in the order of `parameters`, and the norm of each unit's gradient.
@@ -457,26 +453,3 @@ def course_refused(function: str) -> UnknownUseError:
         why="what happens to one example could then depend on the other examples in its batch",
         fix=Say("a model that treats every batch in the same way, or the exact method"),
     )
-
-
-def check_separate(model: nn.Module, loss: Callable[..., Tensor], inputs: Tensors, targets: Tensors) -> None:
-    """Refuse a model or a loss that mixes the examples of a batch.
-
-    The check invents examples with the shapes of the given ones, changes one of them, and requires that the
-    gradients of the others stay the same. It never looks at the values of the given examples.
-
-    Examples
-    --------
-    >>> import torch
-    >>> class Centred(torch.nn.Linear):
-    ...     def forward(self, x):
-    ...         return super().forward(x - x.mean(0))
-    >>> inputs, targets = (torch.zeros(4, 3),), (torch.zeros(4).long(),)
-    >>> check_separate(Centred(3, 2), torch.nn.CrossEntropyLoss(), inputs, targets)
-    Traceback (most recent call last):
-    tacit.errors.TacitError: the model or the loss mixes the examples of a batch
-    ...
-    """
-    sums = ClippedSums(model, loss, clip=1.0)
-    check_mixing(sums.step, sums.parameters, inputs, targets)
-    check_batch_independence(sums.step, sums.parameters, inputs, targets)

@@ -2,8 +2,7 @@
 
 In reading order:
 
-`_teachers`       the ensemble, and its question for labels
-`_votes`          parts of the data, training, and votes on every query
+`_teachers`       parts of the data, training, votes on every query; the question for labels
 `_labelling`      exact votes, noise, and labels off the noisy votes
 `_noisy_labels`   the content of the release, from which a student learns; which queries to ask
 `_vote_reading`   what the votes themselves reveal, for teaching

@@ -38,7 +38,7 @@ from tacit.learn.training._settings import (
 )
 from tacit.learn.training._setup import Augmentation, TrainingSetup, tensor_of
 from tacit.learn.training._trained_model import TrainedModel
-from tacit.parameters import Integer, RealNumber, exactly_one
+from tacit.parameters import Integer, Omitted, RealNumber, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -255,10 +255,14 @@ class Trainer(Question[TrainedModel]):
         epsilon, delta
             What the training may cost, delta at most 1 / size; by default what the trainer was made with.
         goal
-            Nothing else: training is planned with epsilon and delta.
+            Instead of epsilon: a risk (``advantage``, ``attack`` or ``belief``), as in
+            `tacit.core.Question.plan`.
         """
         if goal:
-            super().plan(epsilon=epsilon, delta=delta or 0, **goal)
+            fixed = self.arguments["wish"].multiplier
+            Omitted("with a risk", why="the risk sets the noise").read("noise", fixed)
+            small = read_delta(self._given[1] if delta is None else delta, self.setup.settings.size)
+            return super().plan(epsilon=epsilon, delta=small, **goal)
         return self.planned(self._goal(epsilon, delta))
 
     def release(

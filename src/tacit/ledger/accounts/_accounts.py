@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tacit.accounting import Budget, Filter
 from tacit.ledger._refusals import readable
-from tacit.ledger.accounts._blocks import Blocks, BlockTotals, with_sums
+from tacit.ledger.accounts._blocks import Blocks, BlockTotals, sums_of, with_sums
 from tacit.ledger.checks._chain import canonical
 from tacit.ledger.stores._store import AccountRow
 
@@ -204,16 +204,16 @@ class Account:
 
 def empty_filter(filter_: Filter) -> Filter:
     """Return a filter with the same budget and the same rule from which nothing was spent."""
-    return with_sums(filter_, (Fraction(0),) * (3 + len(filter_.orders)))
+    return with_sums(filter_, (Fraction(0),) * len(sums_of(filter_)))
 
 
 def opening_filter(facts: dict[str, object]) -> Filter:
     """Return the filter that an account was opened with, from the entry that opened it.
 
-    Accounts that were opened by schema 1 have no Renyi orders, and keep the rule of that time.
+    Accounts keep the rule of the schema that opened them: those of schema 1 have no Renyi orders, and those
+    of schemas 2 and 3 add up no promises.
     """
-    filter_ = Filter.start(Budget.from_json(facts["budget"]))
-    return filter_ if facts.get("filter") == 2 else replace(filter_, curve=())
+    return Filter.start(Budget.from_json(facts["budget"]), version=int(str(facts.get("filter", 1))))
 
 
 def sealed_account(chain: Chain, tip: Tip, row: AccountRow) -> AccountRow:

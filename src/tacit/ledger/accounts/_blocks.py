@@ -1,8 +1,9 @@
 """The ledger's blocks: a public partition of the data, whose parts are charged separately.
 
 The total of an account with blocks consists of what concerns all of the data, and of the largest sums of
-blocks. It is a list of sums: epsilon, delta, rho and one for each Renyi order; None stands for a sum that is
-not finite. The rule and its proof are in `docs/proofs/filters.md`, "Blocks".
+blocks. It is a list of sums: epsilon, delta, rho, one for each Renyi order, and promised epsilon and delta
+where the filter is a union; None stands for a sum that is not finite. The rule and its proof are in
+`docs/proofs/filters.md`, "Blocks".
 
 A charge to blocks reaches the levels that have them; `check_partition` says which accounts may have blocks.
 """
@@ -286,15 +287,29 @@ def _zeros(filter_: Filter) -> BlockSums:
 
 
 def sums_of(filter_: Filter) -> BlockSums:
-    return (filter_.epsilon, filter_.delta, filter_.rho, *(total for _, total in filter_.curve))
+    """Return the sums of a filter: epsilon, delta, rho, one for each order, and the two of the promises."""
+    orders = (total for _, total in filter_.curve)
+    return (filter_.epsilon, filter_.delta, filter_.rho, *orders, *(filter_.promised or ()))
+
+
+def sums_taken(filter_: Filter, spend: Spend) -> BlockSums:
+    """Return what a charge adds to each sum of a filter."""
+    orders = (spend.divergence(order) for order in filter_.orders)
+    promised = () if filter_.promised is None else spend.promised
+    return (spend.epsilon, spend.delta, spend.rho, *orders, *promised)
 
 
 def with_sums(filter_: Filter, sums: BlockSums) -> Filter:
     """Return a filter of the same budget and orders with other sums."""
     epsilon, delta, rho, *rest = sums
     assert delta is not None  # noqa: S101 - a delta is a probability
+    promised = None
+    if filter_.promised is not None:
+        *rest, promised_epsilon, promised_delta = rest
+        assert promised_delta is not None  # noqa: S101 - a delta, too
+        promised = (promised_epsilon, promised_delta)
     curve = tuple(zip(filter_.orders, rest, strict=True))
-    return replace(filter_, epsilon=epsilon, delta=delta, rho=rho, curve=curve)
+    return replace(filter_, epsilon=epsilon, delta=delta, rho=rho, curve=curve, promised=promised)
 
 
 def check_partition(name: str, blocks: Blocks, adjacency: str, above: Sequence[Account]) -> None:

@@ -20,7 +20,7 @@ from tacit.fixes import Do
 from tacit.ledger._refusals import budget_in_words
 from tacit.ledger.accounts._blocks import BlockFull, charged_blocks, check_blocks
 from tacit.ledger.accounts._decisions import check_expiry, check_frozen
-from tacit.ledger.checks._chain import Head, spend_to_text
+from tacit.ledger.checks._chain import Head, spend_from_text, spend_to_text
 from tacit.ledger.draws._receipts import Receipt, account_key, receipt_of
 
 if TYPE_CHECKING:
@@ -118,24 +118,27 @@ def at_orders(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> Spend
     """
     curve = dict(spend.curve)
     if all(order in curve for order in orders):
-        return Spend(spend.epsilon, spend.delta, spend.rho, [(order, curve[order]) for order in orders])
+        points = [(order, curve[order]) for order in orders]
+        return Spend(spend.epsilon, spend.delta, spend.rho, points, spend.promise)
     law = cost if isinstance(cost, Cost) else Cost.from_json(cost)
     known_spend = _KNOWN.get((law, orders))
     if known_spend is None:
         raise CurveNeeded(law, orders)
-    if (known_spend.epsilon, known_spend.delta, known_spend.rho) == (spend.epsilon, spend.delta, spend.rho):
+    known = (known_spend.epsilon, known_spend.delta, known_spend.rho, known_spend.promise)
+    if known == (spend.epsilon, spend.delta, spend.rho, spend.promise):
         return known_spend
     return Spend(
         _larger(known_spend.epsilon, spend.epsilon),
         max(known_spend.delta, spend.delta),
         _larger(known_spend.rho, spend.rho),
         [(order, _larger(value, curve.get(order, Fraction(0)))) for order, value in known_spend.curve],
+        spend.promise,
     )
 
 
 def fits_limit(limit: Budget, spend: Spend, cost: object) -> bool:
     """Whether a charge is within the largest single charge: by epsilon and rho, by curve or as a whole."""
-    start = Filter.start(limit)
+    start = Filter.start(limit, version=2)
     if Filter(limit, start.epsilon, start.delta, start.rho).admits(spend):
         return True
     return bool(start.orders) and start.admits(at_orders(spend, cost, start.orders), fits_alone(cost))
@@ -367,6 +370,7 @@ def same_charge(
         earlier.account == account.id
         and earlier.plan == request.plan
         and body.get("cost") == request.cost
+        and _same_promise(earlier, request)
         and body.get("who") == request.who
         and body.get("purpose") == request.purpose
         and body.get("asked", request.asked) == request.asked  # entries of older versions have none
@@ -383,3 +387,9 @@ def same_charge(
             fix="give every charge its own key",
         )
     return receipt_of(earlier, transaction.names(earlier))
+
+
+def _same_promise(earlier: EntryRow, request: ChargeRequest) -> bool:
+    """Whether a charge was made with the promise of a request; entries of older versions have none."""
+    promise = spend_from_text(earlier.spend).promise
+    return promise is None or promise == request.spend.promise

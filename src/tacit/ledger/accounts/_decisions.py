@@ -72,7 +72,11 @@ def exhausted(filter_: Filter) -> Filter:
     budget = filter_.budget
     if budget.rho is not None:
         return with_sums(filter_, (None, budget.delta, budget.rho))
-    return with_sums(filter_, (budget.epsilon, budget.delta / 2, None, *(None for _ in filter_.orders)))
+    orders = (None for _ in filter_.orders)
+    if filter_.promised is None:
+        return with_sums(filter_, (budget.epsilon, budget.delta / 2, None, *orders))
+    promised = (budget.epsilon, budget.delta / 2)  # each filter of the union has spent its share
+    return with_sums(filter_, (budget.epsilon, budget.delta / 4, None, *orders, *promised))
 
 
 def count_as_spent(transaction: Transaction, account: Account) -> Account:
@@ -243,7 +247,8 @@ def open_account(
     lost = may_have_been_lost(transaction, name)
     declared = declared_account.facts()
     facts = {**declared, "name": name, "budget": budget.to_json()}
-    facts |= {"filter": 2} if declared_account.filter.curve else {}  # schema 1 had no orders
+    version_of_filter = declared_account.filter.version
+    facts |= {"filter": version_of_filter} if version_of_filter > 1 else {}  # schema 1 had one rule
     row = transaction.append("open", transaction.tip.seq + 1, facts)
     account = replace(
         declared_account, id=row.seq, path=(row.seq, *declared_account.path[1:]), declared=canonical(declared)

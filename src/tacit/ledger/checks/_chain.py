@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Spend
+from tacit.accounting import Budget, Spend
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say, Set
 
@@ -134,7 +134,8 @@ def blocks_of(body: str) -> list[str]:
 def spend_to_text(spend: Spend) -> str:
     """Write a spend as ``epsilon;delta;rho`` in exact fractions, ``-`` where there is no finite value.
 
-    With a curve, a fourth part follows: ``order:divergence,order:divergence``.
+    With a curve, a fourth part follows: ``order:divergence,order:divergence``. With a promise, a fifth:
+    ``epsilon:delta``; the fourth is then empty where there is no curve.
 
     Examples
     --------
@@ -144,6 +145,8 @@ def spend_to_text(spend: Spend) -> str:
     parts = [_part(part) for part in (spend.epsilon, spend.delta, spend.rho)]
     if spend.curve:
         parts.append(",".join(f"{order}:{_part(value)}" for order, value in spend.curve))
+    if spend.promise is not None:
+        parts += [*([] if spend.curve else [""]), f"{spend.promise.epsilon}:{spend.promise.delta}"]
     return ";".join(parts)
 
 
@@ -155,9 +158,13 @@ def spend_from_text(text: str) -> Spend:
     """Read what `spend_to_text` wrote."""
     parts = text.split(";")
     epsilon, delta, rho = map(_read_part, parts[:3])
-    points = [point.split(":") for part in parts[3:] for point in part.split(",")]
+    points = [point.split(":") for part in parts[3:4] if part for point in part.split(",")]
     curve = [(Fraction(order), _read_part(value)) for order, value in points]
-    return Spend(epsilon, Fraction(0) if delta is None else delta, rho, curve)
+    promise = None
+    if len(parts) > 4:
+        promised_epsilon, promised_delta = map(Fraction, parts[4].split(":"))
+        promise = Budget(promised_epsilon, promised_delta)
+    return Spend(epsilon, Fraction(0) if delta is None else delta, rho, curve, promise)
 
 
 def _read_part(text: str) -> Fraction | None:

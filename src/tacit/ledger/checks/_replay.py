@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger.accounts._accounts import Account, empty_filter, opening_filter
-from tacit.ledger.accounts._blocks import BlockFull, charge_blocks, sums_of, with_blocks, with_sums
+from tacit.ledger.accounts._blocks import (
+    BlockFull,
+    charge_blocks,
+    sums_of,
+    sums_taken,
+    with_blocks,
+    with_sums,
+)
 from tacit.ledger.accounts._charges import CurveNeeded, fits_limit
 from tacit.ledger.accounts._decisions import exhausted
 from tacit.ledger.checks._chain import blocks_of, spend_from_text
@@ -22,6 +29,7 @@ from tacit.ledger.stores._sql import KINDS
 from tacit.ledger.stores._store import Tip
 
 if TYPE_CHECKING:
+    from tacit.accounting import Filter
     from tacit.ledger.accounts._blocks import BlockSums
     from tacit.ledger.stores._store import EntryRow, StoreReader
 
@@ -33,12 +41,12 @@ _DECISIONS = frozenset({"grow", "refresh", "lost", "version", "freeze", "unfreez
 class _SpendSum:
     """A sum of spends, kept per denominator: a million charges cost a million additions of integers."""
 
-    orders: tuple[Fraction, ...]
+    start: Filter  # untouched: it says which sums there are
     parts: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     infinite: set[int] = field(default_factory=set)
 
     def add(self, spend: str, times: int) -> None:
-        self.hold(_coordinates(spend, self.orders), times)
+        self.hold(_coordinates(spend, self.start), times)
 
     def hold(self, sums: BlockSums, times: int = 1) -> None:
         """Add a number to each coordinate, some times; None is not finite."""
@@ -49,20 +57,19 @@ class _SpendSum:
                 self.parts[which][value.denominator] += value.numerator * times
 
     def sums(self) -> BlockSums:
-        """Return the sums: epsilon, delta, rho and one for each order."""
+        """Return the sums: epsilon, delta, rho, one for each order, and promised epsilon and delta."""
         return tuple(
             None
             if which in self.infinite
             else sum((Fraction(n, d) for d, n in self.parts[which].items()), Fraction(0))
-            for which in range(3 + len(self.orders))
+            for which in range(len(sums_of(self.start)))
         )
 
 
 @lru_cache(maxsize=4096)
-def _coordinates(text: str, orders: tuple[Fraction, ...]) -> BlockSums:
-    """Read a recorded spend at the orders of one account."""
-    spend = spend_from_text(text)
-    return (spend.epsilon, spend.delta, spend.rho, *(spend.divergence(order) for order in orders))
+def _coordinates(text: str, start: Filter) -> BlockSums:
+    """Read what a recorded spend adds to each sum of one account."""
+    return sums_taken(start, spend_from_text(text))
 
 
 @dataclass(slots=True)
@@ -77,7 +84,7 @@ class ReplayedAccount:
     block_totals: dict[str, _SpendSum] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.total = _SpendSum(self.account.filter.orders)
+        self.total = _SpendSum(empty_filter(self.account.filter))
 
     def add(self, spend: str, blocks: tuple[str, ...], times: int) -> None:
         """Add some equal charges, to the blocks that they name or to the whole."""
@@ -86,12 +93,12 @@ class ReplayedAccount:
             self.total.add(spend, times)
             return
         for name in blocks:
-            of = self.block_totals.setdefault(name, _SpendSum(self.account.filter.orders))
+            of = self.block_totals.setdefault(name, _SpendSum(empty_filter(self.account.filter)))
             of.add(spend, times)
 
     def start_again(self, seq: int) -> None:
         """Forget what was spent, as the curator stated in an entry."""
-        self.total = _SpendSum(self.account.filter.orders)
+        self.total = _SpendSum(empty_filter(self.account.filter))
         self.block_totals.clear()
         if self.account.totals is not None:
             self.account = replace(self.account, totals=replace(self.account.totals, since=seq))
@@ -292,6 +299,8 @@ class Replay:
         """Check that the recorded spend covers the cost, and that no single charge was too large."""
         spend = spend_from_text(row.spend)
         cost = Cost.from_json(json.loads(row.body)["cost"])
+        if spend.promise is not None and not cost.fits(spend.promise):
+            self.problems.append(f"entry {row.seq} records a promise that its cost does not keep")
         stated = cost.spend_at(tuple(order for order, _ in spend.curve))
         parts = [(spend.epsilon, stated.epsilon), (spend.delta, stated.delta), (spend.rho, stated.rho)]
         parts += [(kept, stated.divergence(order)) for order, kept in spend.curve]

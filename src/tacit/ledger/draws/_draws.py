@@ -169,6 +169,8 @@ def covers(payment: EntryRow, draw: EntryRow) -> bool:
         (payment_spend.rho, price.rho),
     ]
     pairs += [(mine, price.divergence(order)) for order, mine in payment_spend.curve]
+    if payment_spend.promise is not None:
+        pairs += zip(payment_spend.promised, price.promised, strict=True)
     return all(mine is None or (its is not None and mine >= its) for mine, its in pairs)  # None: not finite
 
 
@@ -270,10 +272,15 @@ def _authorise_stored(
 
 
 def as_charged(request: ChargeRequest, earlier: EntryRow) -> ChargeRequest:
-    """Return the request with cost and blocks of its earlier view, which the caller does not choose."""
+    """Return the request with price and blocks of its earlier view, which the caller does not choose."""
     if earlier.kind != "view":
         return request
-    return replace(request, cost=json.loads(earlier.body)["cost"], blocks=tuple(blocks_of(earlier.body)))
+    return replace(
+        request,
+        cost=json.loads(earlier.body)["cost"],
+        spend=spend_from_text(earlier.spend),
+        blocks=tuple(blocks_of(earlier.body)),
+    )
 
 
 def claim(transaction: Transaction, receipt: Head) -> None:

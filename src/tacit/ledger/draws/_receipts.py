@@ -162,6 +162,7 @@ class Entry:
                 "delta": str(spend.delta),
                 "rho": None if spend.rho is None else str(spend.rho),
                 **_curve_to_json(spend),
+                **_promise_to_json(spend),
             },
             "plan": self.plan,
             "key": self.key,
@@ -173,6 +174,11 @@ class Entry:
 def _curve_to_json(spend: Spend) -> dict[str, object]:
     points = [[str(order), None if value is None else str(value)] for order, value in spend.curve]
     return {"curve": points} if points else {}
+
+
+def _promise_to_json(spend: Spend) -> dict[str, object]:
+    promise = spend.promise
+    return {} if promise is None else {"promise": [str(promise.epsilon), str(promise.delta)]}
 
 
 def entry_of(row: EntryRow, names: dict[int, str]) -> Entry:

@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacit.bisection import first_integer
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
 from tacit.ledger import _refusals
@@ -85,21 +86,18 @@ def run_progress(find: Callable[[str], EntryRow | None], receipt: int, claimed: 
     Claims have no gaps, so a search in doubling steps finds the last one. If it is not stored, its claim says
     which one was stored last: none can have been stored since.
     """
-    low, step = claimed, 1
-    while find(claim_key(receipt, low + step)) is not None:
-        low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if find(claim_key(receipt, middle)) is None else (middle, high)
-    if low == 0:
+    missing = first_integer(
+        lambda further: find(claim_key(receipt, claimed + further)) is None, 0, 1, growing=True
+    )
+    last = claimed + missing - 1
+    if last == 0:
         return RunProgress(0, 0)
-    if find(instalment_key(receipt, low)) is not None:
-        return RunProgress(low, low)
-    claim = find(claim_key(receipt, low))
+    if find(instalment_key(receipt, last)) is not None:
+        return RunProgress(last, last)
+    claim = find(claim_key(receipt, last))
     if claim is None:
-        raise _refusals.damaged(f"the claim of instalment {low} of run {receipt} is missing")
-    return RunProgress(low, int(json.loads(claim.body)["after"]))
+        raise _refusals.damaged(f"the claim of instalment {last} of run {receipt} is missing")
+    return RunProgress(last, int(json.loads(claim.body)["after"]))
 
 
 def authorise_run(transaction: Transaction, request: ChargeRequest) -> tuple[Receipt, EntryRow]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
-_APPEND = "SELECT ledger_append_3(%s)"
+_APPEND = "SELECT ledger_append_4(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
 _LOCK_RUN = "SELECT pg_advisory_lock(('ledger_runs'::regclass::oid::bigint << 32) | (%s & 4294967295))"
 _END = "SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1"

@@ -3,7 +3,8 @@
 The rule of the number. A program must refuse a ledger that it could misread. So `VERSION` grows by one with
 
 - each new kind of entry (`KINDS` names the schema that introduced it), and with each new field of an old kind
-  that changes what may be charged, drawn or handed out;
+  that changes what may be charged, drawn or handed out (schema 4: the rule of an account that adds up
+  promises, and the promise of a charge);
 - each change of a table.
 
 A field that an older program may ignore without harm, such as a digest that only `verify` compares, needs no
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: Version of the schema; a store of a later version is refused, one of an earlier version is upgraded.
-VERSION = 3
+VERSION = 4
 
 #: Each kind of entry, and the first schema whose programs understand it.
 KINDS = {
@@ -85,9 +86,11 @@ _SQLITE_FROM_2 = f"""
 ALTER TABLE ledger_accounts ADD COLUMN schema INTEGER NOT NULL DEFAULT 2;
 PRAGMA user_version = {VERSION};
 """
+# a program of schema 3 reads this number before each change, and refuses a later one
+_SQLITE_FROM_3 = f"PRAGMA user_version = {VERSION};"
 
 #: From each earlier version to this one; after version 1, the accounts' seals follow in the same transaction.
-SQLITE_UPGRADE = {1: _SQLITE_FROM_1 + _SQLITE_FROM_2.lstrip(), 2: _SQLITE_FROM_2}
+SQLITE_UPGRADE = {1: _SQLITE_FROM_1 + _SQLITE_FROM_2.lstrip(), 2: _SQLITE_FROM_2, 3: _SQLITE_FROM_3}
 
 #: The first half of the advisory lock's name, "TACI"; the second half is the table's own number.
 POSTGRES_LOCK = 0x54414349
@@ -110,7 +113,7 @@ CREATE TABLE ledger_artifacts (sha256 text PRIMARY KEY, payload bytea NOT NULL);
 
 # The number in its name changes with the schema, so that an older client that still runs finds no function.
 _POSTGRES_APPEND = r"""
-CREATE FUNCTION ledger_append_3(batch text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_append_4(batch text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   part text[] := string_to_array(batch, E'\x1d');  -- old end, keys, entries, accounts, releases, blocks, runs
   last record;
@@ -158,7 +161,7 @@ BEGIN
 END $$;
 """.replace("LOCK", str(POSTGRES_LOCK))
 
-# `ledger_append_3` compares and appends: it writes nothing unless the log ends where the client says.
+# `ledger_append_4` compares and appends: it writes nothing unless the log ends where the client says.
 POSTGRES_SCHEMA = (
     r"""
 CREATE TABLE ledger_meta (name text PRIMARY KEY, value text NOT NULL);
@@ -199,6 +202,7 @@ _POSTGRES_NUMBER = f"UPDATE ledger_meta SET value = '{VERSION}' WHERE name = 've
 POSTGRES_UPGRADE = {
     1: _POSTGRES_FIRST_AWAY + _POSTGRES_SECOND + _POSTGRES_FIRST_COPIED + _POSTGRES_APPEND + _POSTGRES_NUMBER,
     2: "DROP FUNCTION ledger_append_2(text);" + _POSTGRES_APPEND + _POSTGRES_NUMBER,
+    3: "DROP FUNCTION ledger_append_3(text);" + _POSTGRES_APPEND + _POSTGRES_NUMBER,
 }
 
 

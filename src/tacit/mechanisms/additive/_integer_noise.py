@@ -158,12 +158,13 @@ class DiscreteLaplace(IntegerNoise):
         movement = Fraction(count("sensitivity", sensitivity, zero=False))
         parameter = rational(promise, epsilon if promise == "epsilon" else scale)  # type: ignore[arg-type]
         spent = parameter if promise == "epsilon" else movement / parameter
-        self._check_size(movement / spent)
+        noise_scale = movement / spent
+        self._check_size(noise_scale)
         object.__setattr__(self, "sensitivity", movement)
         object.__setattr__(self, "epsilon", spent)
         object.__setattr__(self, "adjacency", read_adjacency(adjacency))
-        object.__setattr__(self, "scale", movement / spent)
-        object.__setattr__(self, "_law", LaplaceLaw(movement / spent))
+        object.__setattr__(self, "scale", noise_scale)
+        object.__setattr__(self, "_law", LaplaceLaw(noise_scale))
 
     @property
     def cost(self) -> Cost:

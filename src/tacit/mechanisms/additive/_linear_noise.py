@@ -132,9 +132,14 @@ def linear_tail(
     >>> linear_tail(1.96, [], normal=1.0).round(3).item()
     0.05
     """
-    a = np.abs(_weights(weights))
-    t = np.abs(np.asarray(at, dtype=np.float64))
-    s = np.asarray(normal, dtype=np.float64)
+    t, s = np.asarray(at, dtype=np.float64), np.asarray(normal, dtype=np.float64)
+    return _tail(np.abs(t), np.abs(_weights(weights)), s, times)
+
+
+def _tail(
+    t: NDArray[np.float64], a: NDArray[np.float64], s: NDArray[np.float64], times: ArrayLike | None
+) -> NDArray[np.float64]:
+    """Return `linear_tail` of numbers that were read, none of them negative."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if 0 < a.shape[-1] <= _CLOSED and times is None and not s.any():
             a = _apart(a)
@@ -161,14 +166,14 @@ def linear_half_width(
     >>> linear_half_width(0.05, [[1.0, 0.0], [0.5, 0.5]]).round(4).tolist()
     [2.9957, 2.0565]
     """
-    a, s = _weights(weights), np.asarray(normal, dtype=np.float64)
+    a, s = np.abs(_weights(weights)), np.asarray(normal, dtype=np.float64)
     _FAILING.read("failing", failing)
     n = np.asarray(1.0 if times is None else times, dtype=np.float64)
     spread = np.sqrt(s**2 + 2 * (n * a**2).sum(axis=-1))
     failed = math.log(failing)
 
     def level(t: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.log(np.maximum(linear_tail(t, a, s, times), _SMALLEST)) - failed)
+        return np.asarray(np.log(np.maximum(_tail(np.abs(t), a, s, times), _SMALLEST)) - failed)
 
     ends = np.zeros_like(spread), np.asarray(spread * max(1.0, 1.5 * math.log(2 / failing)))
     return root_between(level, ends, (np.full_like(spread, -failed), level(ends[1])), steps=12)

@@ -137,6 +137,10 @@ class KeySelection(IntegerMechanism):
     many: for epsilon too, the rho of (epsilon, delta/2) is used with the other half of delta where that
     lowers the threshold and widens the interval of a number by no more than a tenth.
 
+    With a ``minimum`` of k, the numbers are max(0, units - (k - 1)), and k - 1 is added to what is shown. One
+    unit still changes at most s of these numbers by one each, so both arguments hold as they are. A key of
+    fewer than k units has the number 0, that of a key without units: it is never shown.
+
     Of very many keys, those below the threshold can be given by size alone (`KeysBySize`). The output has the
     same law: keys of one size get independent noise of one law, so their exceedances are drawn by rank, and
     only the keys at these ranks are asked for.
@@ -151,6 +155,8 @@ class KeySelection(IntegerMechanism):
         The most keys that one unit belongs to.
     adjacency
         ``"add/remove"`` or ``"replace"``.
+    minimum
+        The fewest units of a key that may ever be shown.
 
     Examples
     --------
@@ -160,6 +166,8 @@ class KeySelection(IntegerMechanism):
     (15, 18)
     >>> list(m.release({"Oslo": 5000, "Vik": 1}))
     ['Oslo']
+    >>> tc.mechanisms.KeySelection(epsilon=1, delta=1e-6, groups=1, minimum=8).threshold
+    22
     """
 
     epsilon: Fraction | None
@@ -169,6 +177,7 @@ class KeySelection(IntegerMechanism):
     adjacency: Adjacency
     threshold: int
     law: TruncatedLaplaceLaw | GaussianLaw
+    minimum: int
 
     def __init__(
         self,
@@ -178,22 +187,25 @@ class KeySelection(IntegerMechanism):
         delta: Number,
         groups: int,
         adjacency: Adjacency = "add/remove",
+        minimum: int = 1,
     ) -> None:
         promise = exactly_one(epsilon=epsilon, rho=rho)
         spent = rational(promise, epsilon if rho is None else rho)  # type: ignore[arg-type]
         missed = RealNumber(above=0, below=1, instead=1e-6).read("delta", delta)
         reach, relation = count("groups", groups, zero=False), read_adjacency(adjacency)
+        fewest = count("minimum", minimum, zero=False)
         for name, value in (
             ("epsilon", spent if rho is None else None),
             ("rho", None if rho is None else spent),
             ("delta", missed),
             ("groups", reach),
             ("adjacency", relation),
+            ("minimum", fewest),
         ):
             object.__setattr__(self, name, value)
         law, threshold = (_best if rho is None else _gaussian)(spent, missed, self.sensitivity)
         object.__setattr__(self, "law", law)
-        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "threshold", threshold + fewest - 1)
 
     @property
     def sensitivity(self) -> int:
@@ -223,7 +235,7 @@ class KeySelection(IntegerMechanism):
         """
         if isinstance(value, KeysBySize):
             return self._by_size(value)
-        present = _present(value)
+        present = self._present(value)
         return self._shown(present, self.law.draws(len(present)).tolist())
 
     def release_many(  # type: ignore[override]
@@ -232,10 +244,14 @@ class KeySelection(IntegerMechanism):
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         if isinstance(value, KeysBySize):
             return [self._by_size(value) for _ in range(count)]
-        present = _present(value)
+        present = self._present(value)
         draws = [tuple(noise) for noise in self.law.draws((count, len(present))).tolist()]
         answers = {noise: self._shown(present, noise) for noise in set(draws)}
         return [answers[noise].copy() for noise in draws]
+
+    def _present(self, value: Mapping[_Key, int]) -> dict[_Key, int]:
+        """Return the keys that have enough units, with their numbers."""
+        return {key: units for key, units in _present(value).items() if units >= self.minimum}
 
     def _shown(self, present: dict[_Key, int], noise: Iterable[int]) -> dict[_Key, int]:
         noisy = {key: n + k for (key, n), k in zip(present.items(), noise, strict=True)}
@@ -243,8 +259,12 @@ class KeySelection(IntegerMechanism):
 
     def _by_size(self, keys: KeysBySize[_Key]) -> dict[_Key, int]:
         """Draw the noise of small keys only where it lifts them to the threshold, and ask for those keys."""
-        exceedances = {n: self.law.exceedances(k, self.threshold - n) for n, k in keys.below(self.threshold)}
-        present = _present(keys.large)
+        exceedances = {
+            n: self.law.exceedances(k, self.threshold - n)
+            for n, k in keys.below(self.threshold)
+            if n >= self.minimum
+        }
+        present = self._present(keys.large)
         lifted = self._shown(present, self.law.draws(len(present)).tolist())
         names = keys.found({n: ranks.tolist() for n, (ranks, _) in exceedances.items()})
         for n, some in names.items():
@@ -269,6 +289,7 @@ class KeySelection(IntegerMechanism):
             "scale": str(self.scale),
             "sensitivity": self.sensitivity,
             "threshold": self.threshold,
+            **({"minimum": self.minimum} if self.minimum > 1 else {}),
             "cost": self.cost.to_json(),
         }
 
@@ -286,8 +307,9 @@ class KeySelection(IntegerMechanism):
 
     def __repr__(self) -> str:
         spent = f"rho={show(self.rho)}" if self.rho else f"epsilon={show(self.epsilon or 0)}"
+        fewest = f"minimum={self.minimum}, " if self.minimum > 1 else ""
         return (
-            f"KeySelection({spent}, delta={show(self.delta)}, groups={self.groups}, "
+            f"KeySelection({spent}, delta={show(self.delta)}, groups={self.groups}, {fewest}"
             f"shown at {self.threshold} units or more)"
         )
 

@@ -106,6 +106,7 @@ class SparseVector(Mechanism):
     monotone: bool
     adjacency: Adjacency
     grid: Fraction
+    #: The noise of the threshold, and that of each answer.
     _laws: tuple[LaplaceLaw, LaplaceLaw]
     values: Laplace | None
 

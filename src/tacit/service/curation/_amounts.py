@@ -112,7 +112,7 @@ def plan_budget(plan: Plan[Any]) -> Budget:
         tried.append(Budget(rho=spend.rho, delta=spend.delta))
     for budget in tried:
         start = Filter.start(budget)
-        if start.charged(start.spend_of(cost), cost.fits) is not None:
+        if start.charged(start.spend_of(cost, plan.promise), cost.fits) is not None:
             return budget
     return Budget(plan.promised.get("epsilon"), plan.promised.get("delta", 0), rho=plan.promised.get("rho"))
 

@@ -205,6 +205,7 @@ def _declared(dataset: OpenDataset) -> dict[str, Any]:
         "record": policy["record"],
         "shows_stored": policy["shows_stored"],
         "limits": dataset.facts.get("limits"),
+        "minimum_people": dataset.facts.get("minimum_people"),
         "columns": _columns(dataset),
         "declared": policy.get("declared") or {},
         "facts": dataset.facts,

@@ -92,6 +92,8 @@ class PolicyChanged(Body):
     types: dict[Name, _Type] = Field(default_factory=dict)
     never_null: list[Name] = Field(default_factory=list)
     limits: dict[Name, _Count | dict[Name, _Count]] | None = None
+    #: How many units a line of a grouped answer needs to be shown.
+    minimum_people: Annotated[int, Field(ge=2, le=10**9)] | None = None
     record: Literal["words", "shape"] = "words"
     lag: _Ticks | None = None
     width: _Ticks | None = None
@@ -129,7 +131,18 @@ def _facts_given(declaration: PolicyChanged) -> dict[str, Any]:
         "record": declaration.record,
         "shows_stored": declaration.shows_stored,
         "about": declaration.about,
+        **({} if declaration.minimum_people is None else {"minimum_people": declaration.minimum_people}),
     }
+
+
+def _refuse_minimum(kind: str, declaration: PolicyChanged) -> None:
+    """Refuse a minimum of people for data that has no groups of them."""
+    if declaration.minimum_people is not None and kind != "table":
+        raise TacitError(
+            "bad-parameter",
+            "only tables have a minimum of people",
+            fix="leave the minimum out",
+        )
 
 
 def declared_policy(declaration: DatasetDeclared, settings: ServiceSettings) -> dict[str, Any]:
@@ -149,6 +162,7 @@ def declared_policy(declaration: DatasetDeclared, settings: ServiceSettings) -> 
             "tables have no facts under declared",
             fix="declare bounds, keys, types and limits",
         )
+    _refuse_minimum(source.kind, declaration)
     limit = declaration.per_charge
     return {
         "source": source.name,
@@ -175,8 +189,9 @@ def changed_policy(
     before: Mapping[str, Any], declaration: PolicyChanged, budget: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the next policy: what was given, beside what cannot change; the budget is the ledger's."""
+    _refuse_minimum(before.get("kind", "table"), declaration)
     return {
-        **before,
+        **{name: value for name, value in before.items() if name != "minimum_people"},
         **_facts_given(declaration),
         "budget": dict(budget),
         "lag": before["lag"] if declaration.lag is None else declaration.lag,
@@ -216,6 +231,7 @@ def protect_arguments(policy: Mapping[str, Any]) -> dict[str, Any]:
         "limits": policy["limits"],
         "record": policy["record"],
         "budget": budget_from(policy["budget"]),
+        **({"minimum_people": n} if (n := policy.get("minimum_people")) is not None else {}),
     }
 
 
@@ -227,6 +243,7 @@ _SINGLE = {
     "budget": "budget",
     "per_charge": "largest single charge",
     "parent": "shared account",
+    "minimum_people": "fewest people of a line that is shown",
     "record": "what the log keeps of a question",
     "lag": "boundaries until an answer leaves",
     "width": "questions that one boundary admits",

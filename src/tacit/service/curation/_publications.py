@@ -13,7 +13,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -21,7 +20,7 @@ from pydantic import WithJsonSchema
 
 from tacit.core import Certificate, Release
 from tacit.errors import TacitError
-from tacit.service._bodies import UNREADABLE, Body, Name, json_field
+from tacit.service._bodies import UNREADABLE, Body, Name, json_field, with_floats
 from tacit.service._operations import Answer, Download
 from tacit.service._refusals import not_found
 from tacit.service._rendering import chart_of, kind_words, lines_of, text_of, value_tables
@@ -299,7 +298,7 @@ def _write(call: ServiceCall, document: dict[str, Any], charge: str, digest: str
 
 def _checked(submitted: Mapping[str, Any], ledger: Ledger, dataset: str) -> tuple[dict[str, Any], str]:
     """Read a release strictly, try everything that pages do with it, and look for its charge."""
-    release = Release.from_json(_floats(submitted))
+    release = Release.from_json(with_floats(submitted))
     if release.content.kind in _MESSAGES:
         raise TacitError(
             "not-allowed",
@@ -376,19 +375,6 @@ def _charge(certificate: Certificate, ledger: Ledger, dataset: str) -> str:
             fix="register it with the dataset that paid for it",
         )
     return "here"
-
-
-def _floats(value: Any) -> Any:
-    """Return a document as the library reads it from a file: decimals are floats."""
-    match value:
-        case Decimal():
-            return float(value)
-        case Mapping():
-            return {name: _floats(one) for name, one in value.items()}
-        case list():
-            return [_floats(one) for one in value]
-        case _:
-            return value
 
 
 def list_registered(call: ServiceCall) -> dict[str, Any]:

@@ -53,13 +53,14 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "source": ("source", "name", "title", "about"),
     "unit": ("unit", "per", "adjacency"),
     "declared": KIND_FIELDS,
-    "limits": ("rows", "groups", "per_group"),
+    "limits": ("rows", "groups", "per_group", "minimum_people"),
     "budget": ("epsilon", "delta", "rho", "largest", "lag", "record", "shows_stored"),
     "answers": ("version", "lag", "width", "record", "shows_stored", "title", "about"),
 }
 _START: Final = {
     "source": "", "name": "", "title": "", "about": "", "unit": "", "per": "", "adjacency": "add/remove",
-    "rows": "10", "groups": "", "per_group": "", "epsilon": "", "delta": "", "rho": "", "largest": "",
+    "rows": "10", "groups": "", "per_group": "", "minimum_people": "", "epsilon": "", "delta": "", "rho": "",
+    "largest": "",
     "lag": "", "width": "", "record": "words", "version": "1", "tables": [], "columns": {}, "changes": "",
     "shows_stored": "yes", "of_tables": {}, "kind": "table", **dict.fromkeys(KIND_FIELDS, ""),
 }  # fmt: skip
@@ -140,6 +141,7 @@ def given_policy(state: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
         },
         "never_null": [name for name, one in chosen.items() if one["never_null"]],
         "limits": _limits(state),
+        "minimum_people": _whole("minimum_people", state.get("minimum_people", "")),
         "record": state["record"],
         "lag": _whole("lag", state["lag"]),
         "width": _whole("width", state["width"]),
@@ -241,6 +243,7 @@ def state_of_policy(dataset: OpenDataset) -> dict[str, Any]:
         "about": policy["about"],
         "shows_stored": "yes" if policy["shows_stored"] else "",
         "of_tables": {name: one for name, one in limits.items() if isinstance(one, dict)},
+        "minimum_people": str(policy.get("minimum_people") or ""),
         "record": policy["record"],
         "version": str(policy["version"]),
         "lag": str(policy["lag"]),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.ledger import Ledger
 from tacit.service._database import Database
 from tacit.service._times import now_text
@@ -184,9 +184,8 @@ def _checked(source: Path) -> list[str]:
 def _copy_database(source: Path, target: Path) -> None:
     """Copy an SQLite file by SQLite's own backup call, which sees one state while others write."""
     if not source.exists():
-        raise TacitError(
-            "bad-parameter",
-            f"{source} does not exist",
+        raise missing_file(
+            source,
             why="a service writes this file when it starts for the first time",
             fix="name the folder of a service that has run: tacit serve --folder FOLDER backup TARGET",
         )

@@ -24,6 +24,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tacit.accounting import Budget
+from tacit.engines import quote
 from tacit.errors import TacitError
 from tacit.fixes import ACTIONS, Choose, Do, Either, Fix, Set
 from tacit.service._bodies import MAX_QUESTION, DatasetName, Words
@@ -55,9 +56,10 @@ _RESERVED = frozenset(
 )  # fmt: skip
 _KINDS = {"moment": "date", "date": "date", "text": "text", "number": "number", "boolean": "boolean"}
 _TRIED = 4  # candidates: each costs a plan
-_NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence"})
+_NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence", "advantage"})
+_RISKS = ("advantage", "attack", "belief", "total")
 _FIELDS = ("sql", "method", "epsilon", "delta", "rho", "within", "confidence", "keys", "limits", "size")
-_SHOWN = (*_FIELDS, "arguments", "account")
+_SHOWN = (*_FIELDS, *_RISKS, "arguments", "account")
 #: The label of every answer of a rehearsal.
 INVENTED: Final = "invented rows"
 _SECONDS = 10.0
@@ -143,7 +145,7 @@ def sql_word(name: str) -> str:
     ('stay', '"Patient ID"', '"order"')
     """
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and name.upper() not in _RESERVED
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    return name if plain else quote(name)
 
 
 def usable_fixes(dataset: OpenDataset, ask: dict[str, Any], error: TacitError) -> list[dict[str, Any]]:
@@ -266,7 +268,8 @@ def written_fields(body: AskBody) -> dict[str, str]:
     for name in _SHOWN:
         value = getattr(body, name)
         if value is not None:
-            fields[name] = exact_json(value) if isinstance(value, dict) else str(value)
+            parts = value if isinstance(value, tuple) else (value,)
+            fields[name] = exact_json(value) if isinstance(value, dict) else ", ".join(map(str, parts))
     return fields
 
 

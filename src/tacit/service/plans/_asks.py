@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence, Sized
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
@@ -33,6 +33,7 @@ from tacit.service._bodies import (
     empty_as_none,
     json_field,
     read_document,
+    read_exact,
     typed_integer,
 )
 
@@ -50,7 +51,8 @@ _MAX_TOKENS = 2_500  # words and signs of a question: planning takes time for ea
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LIMITS = ("rows", "groups", "per_group", "joined")
 _MAX_LIMIT = 10**9
-_NUMBERS = ("epsilon", "delta", "rho", "within", "confidence")
+_NUMBERS = ("epsilon", "delta", "rho", "within", "confidence", "advantage")
+_PAIRS = ("attack", "belief")
 _MAX_TABLES: Final = 500  # cross tables in one document
 _MAX_CELLS: Final = 200_000  # of all cross tables in one document
 _MAX_RANGE_CELLS: Final = 200  # of all ordered columns in one document
@@ -58,7 +60,6 @@ _MAX_CHOICES: Final = 2_000  # tables among which synthetic rows choose
 _MAX_SIZE: Final = 200_000  # cells of a model
 _MAX_COLUMNS = 64
 _DECIMAL = re.compile(r"-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?", re.ASCII)  # as `_asks` writes them
-_TOTALS = ("epsilon", "delta", "rho", "within", "confidence")
 
 
 def _keys(value: object) -> object:
@@ -84,6 +85,21 @@ def _key(text: str) -> object:
     return Decimal(text) if re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", text, re.ASCII) else text
 
 
+def _pair(value: object) -> object:
+    """Read two numbers: as a list, or with a comma between them."""
+    parts = value.split(",") if isinstance(value, str) and value.strip() else empty_as_none(value)
+    if parts is None:
+        return None
+    if not isinstance(parts, list | tuple) or len(parts) != 2:
+        raise ValueError("must be two numbers, such as 0.01, 0.02")
+    return tuple(read_exact(part) for part in parts)
+
+
+_AskPair = Annotated[
+    tuple[Fraction, Fraction] | None,
+    BeforeValidator(_pair),
+    WithJsonSchema({"anyOf": [{"type": "array", "minItems": 2, "maxItems": 2}, {"type": "null"}]}),
+]
 _AskNumber = Annotated[ExactNumber | None, BeforeValidator(empty_as_none)]
 _Object = Annotated[
     dict[str, Any] | None,
@@ -109,6 +125,10 @@ class AskBody(Body):
     rho: _AskNumber = None
     within: _AskNumber = None
     confidence: _AskNumber = None
+    advantage: _AskNumber = None
+    attack: _AskPair = None
+    belief: _AskPair = None
+    total: Annotated[Literal["epsilon", "rho"] | None, BeforeValidator(empty_as_none)] = None
     keys: Annotated[
         dict[str, Any] | None,
         BeforeValidator(_keys),
@@ -146,6 +166,11 @@ def ask_document(body: AskBody) -> dict[str, Any]:
     for name in _NUMBERS:
         if (number := getattr(body, name)) is not None:
             document[name] = str(number)
+    for name in _PAIRS:
+        if (pair := getattr(body, name)) is not None:
+            document[name] = [str(number) for number in pair]
+    if body.total is not None:
+        document["total"] = body.total
     return document
 
 
@@ -335,7 +360,8 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
         The dataset: with its data, or opened from its public facts alone.
     ask
         The question as `read_ask` returns it: ``{sql}``, ``{plan}`` or ``{method, arguments}``, with
-        ``{epsilon, delta, rho, within, confidence, keys, limits, bounds, size}``.
+        ``{epsilon, delta, rho, within, confidence, keys, limits, bounds, size}``; or a risk and its
+        ``total`` in place of the first.
 
     Examples
     --------
@@ -435,9 +461,11 @@ def _check_groups(keys: object) -> None:
         )
 
 
-def _totals(ask: Mapping[str, Any]) -> dict[str, Fraction]:
-    """Return the totals that were given, exactly; Tacit's own door checks them."""
-    return {name: Fraction(ask[name]) for name in _TOTALS if name in ask}
+def _totals(ask: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the totals and the risk that were given, exactly; Tacit's own door checks them."""
+    pairs = {name: tuple(Fraction(one) for one in ask[name]) for name in _PAIRS if name in ask}
+    total = {"total": ask["total"]} if "total" in ask else {}
+    return {name: Fraction(ask[name]) for name in _NUMBERS if name in ask} | pairs | total
 
 
 def _float_keys(keys: Mapping[str, Any]) -> dict[str, Any]:

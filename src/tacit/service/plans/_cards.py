@@ -18,7 +18,7 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from tacit.core import members_of, odds_factor, plan_meaning
+from tacit.core import budget_risk, members_of, odds_factor, plan_meaning, risk_words
 from tacit.errors import TacitError
 from tacit.service._bodies import MAX_QUESTION
 from tacit.service._operations import Download, Operation, needs
@@ -184,6 +184,7 @@ def public_part(plan: Plan[Any], dataset: OpenDataset) -> dict[str, Any]:
             "odds": None if epsilon is None else odds_factor(epsilon),
             "sentence": plan_meaning(plan),
         },
+        "risk": risk_words(plan, plan.cost) or None,
         "columns": [
             {
                 "name": one.column,
@@ -223,7 +224,7 @@ def account_part(
     if ledger.refusal is not None:
         return {"account": None, "fits": False, "would_fit": None, "stored": None, "answer_in_s": None}
     cache, head = plan_cache(service), ledger.head
-    key = (kept_plan.hash, dataset.name, dataset.number, account)
+    key = (kept_plan.hash, kept_plan.plan.risk, dataset.name, dataset.number, account)
     card = cache.own.get(key)
     if card is None or card.head != head:
         card = _own_part(service, dataset, kept_plan, account, head)
@@ -241,12 +242,12 @@ def _own_part(
     is_paid, exists = _stored(ledger, open_dataset, kept_plan, account, cache, head)
     dataset = cache.at(head, ("account", open_dataset.name), lambda: ledger.account(open_dataset.name))
     mine = None if account is None else cache.at(head, ("account", account), lambda: ledger.account(account))
-    yours = None if mine is None else _afterwards(mine, kept_plan.cost, free=is_paid)
+    yours = None if mine is None else _afterwards(mine, kept_plan.plan, free=is_paid)
     free = is_paid or exists is True
     dataset_filter = cache.at(
         head,
         ("after", open_dataset.name, kept_plan.hash, free),
-        lambda: _afterwards(dataset, kept_plan.cost, free=free),
+        lambda: _afterwards(dataset, kept_plan.plan, free=free),
     )
     filters = [dataset_filter] if yours is None else [yours, dataset_filter]
     more, fits = min(one.more for one in filters), mine is not None and all(one.fits for one in filters)
@@ -262,6 +263,7 @@ def _own_part(
             "dataset_now": cache.at(head, ("now", open_dataset.name), lambda: str(dataset.filter.remaining)),
             "more": more,
             "words": _more_words(more, fits=fits, has_account=mine is not None, frozen=frozen),
+            **_risks(kept_plan.plan, dataset, mine),
         },
         "fits": is_paid or (fits and not frozen),
         "would_fit": None if fits or frozen else _would_fit(kept_plan.plan, dataset, mine),
@@ -269,6 +271,14 @@ def _own_part(
         "answer_in_s": 0.0 if is_paid and not is_series else float((lag + 1) * service.settings.tick),
     }
     return OwnPart(head, document, None if mine is None else mine.expires, is_paid=is_paid)
+
+
+def _risks(plan: Plan[Any], dataset: Account, mine: Account | None) -> dict[str, str]:
+    """Return what an attacker can achieve with whole budgets, for a plan that was asked for by a risk."""
+    if plan.risk is None:
+        return {}
+    yours = {} if mine is None else {"yours_risk": budget_risk(plan, mine.budget)}
+    return {**yours, "dataset_risk": budget_risk(plan, dataset.budget)}
 
 
 def _would_fit(plan: Plan[Any], dataset: Account, mine: Account | None) -> dict[str, str] | None:
@@ -330,12 +340,13 @@ def _stored(
     return is_paid, exists if shows else None
 
 
-def _afterwards(account: Account, cost: Cost, *, free: bool) -> Afterwards:
-    now = account.filter
-    after = now if free else now.charged(now.spend_of(cost), cost.fits)
+def _afterwards(account: Account, plan: Plan[Any], *, free: bool) -> Afterwards:
+    now, cost, promise = account.filter, plan.cost, plan.promise
+    after = now if free else now.charged(now.spend_of(cost, promise), cost.fits)
     if after is None:
         return Afterwards(None, 0, fits=False)
-    return Afterwards(str(after.remaining), min(after.how_many(cost), _MANY), fits=True)
+    left = after.left(cost, promise)
+    return Afterwards(str(left), min(left.more or 0, _MANY), fits=True)
 
 
 def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> str:
@@ -346,9 +357,9 @@ def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> st
     if not fits:
         return "not enough is left for this question"
     if not more:
-        return "nothing is left for another question of this kind"
+        return "nothing is left for another question like this one"
     number = f"{more:,}" if more < _MANY else "more than a million"
-    return f"about {number} more {'question' if more == 1 else 'questions'} of this kind"
+    return f"{number} more {'question' if more == 1 else 'questions'} like this one"
 
 
 _FAILED_DAYS = (

@@ -13,7 +13,6 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -22,7 +21,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 from tacit.core import Certificate, Release
 from tacit.errors import TacitError
 from tacit.parameters import Integer
-from tacit.service._bodies import UNREADABLE, Body, json_field, read_typed, typed_integer
+from tacit.service._bodies import UNREADABLE, Body, json_field, read_typed, typed_integer, with_floats
 from tacit.service._operations import SIGNED_IN, Operation, needs
 
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ def _read_both(document: Mapping[str, Any]) -> tuple[Certificate, str, str]:
         return _read(document), "not given", ""
     certificate = _read(document["certificate"])
     try:
-        release = Release.from_json(_floats(document))
+        release = Release.from_json(with_floats(document))
         if release.values_bound is None:
             return certificate, "not bound", ""
         problem = release.values_problem
@@ -279,7 +278,7 @@ def _read_both(document: Mapping[str, Any]) -> tuple[Certificate, str, str]:
 def _read(fields: Mapping[str, Any]) -> Certificate:
     """Read a certificate; what cannot be one is refused, and nothing of it is repeated."""
     try:
-        certificate = Certificate(_floats(fields))
+        certificate = Certificate(with_floats(fields))
         if len(certificate.members) > _MAX_MEMBERS or any(
             "members" in m.fields for m in _several(certificate)
         ):
@@ -317,19 +316,6 @@ def _is_held(certificate: Certificate, ledger: Ledger) -> bool:
         return False
     entry = ledger.entry(number)
     return entry is not None and entry.hash == digest
-
-
-def _floats(value: Any) -> Any:
-    """Return a document as the standard reader of JSON would have read it: decimals are floats."""
-    match value:
-        case Decimal():
-            return float(value)
-        case Mapping():
-            return {name: _floats(one) for name, one in value.items()}
-        case list():
-            return [_floats(one) for one in value]
-        case _:
-            return value
 
 
 def _json(value: Any) -> Any:

@@ -306,7 +306,7 @@ def _check_level(level: Account, plan: Plan[Any]) -> None:
     if level.totals is not None:
         return  # blocks: the ledger decides at the draw
     try:
-        level.filter.after(level.filter.spend_of(cost), cost.fits)
+        level.filter.after(level.filter.spend_of(cost, plan.promise), cost.fits)
     except TacitError as refusal:
         raise in_promised_words(refusal, plan.promised) from None
 

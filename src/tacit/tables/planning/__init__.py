@@ -3,6 +3,7 @@
 In reading order:
 
 - `_steps`: steps, the split of a budget among them, and samples of units
+- `_minimum_people`: how many people a line needs to be shown
 - `_pricing`: from aggregates to steps, and from a goal to what each step pays
 - `_advice`: what would make the error much smaller, found by planning again
 - `_drafts`: the draft of a plan: cost, forecast, SQL and task

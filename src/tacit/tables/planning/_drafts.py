@@ -75,7 +75,7 @@ def drafts_of(members: Sequence[TableMember]) -> list[Draft[AnswerTable]]:
 def _meaning(pricing: Pricing) -> tuple[object, ...]:
     """Return what must be the same where numbers are added: groups, integers and how they are read."""
     question = pricing.question
-    return question.by, question.keys, question.sample, pricing.steps, pricing.columns
+    return question.by, question.keys, question.sample, pricing.steps, pricing.columns, pricing.minimum
 
 
 def _draft(
@@ -105,7 +105,7 @@ def _draft(
             else forecast_of_levels(question, columns, joint, level)
         ),
         facts=lambda: [
-            *_facts(dataset, pricing, ask, paid_steps, subject.blocks, joint=joint is not None),
+            *_facts(dataset, pricing, ask, paid_steps, noises, subject.blocks, joint=joint is not None),
             *(advice_on(question, dataset, partial(_errors, dataset, goal)) if single else ()),
         ],
         asked=in_words(question, shape=dataset.record == "shape"),
@@ -137,10 +137,14 @@ def _subject(
         noises=noises,
         columns=columns,
         captions=captions,
-        omissions=lambda: left_out(question, pricing.who, paid_steps, dataset),
+        omissions=lambda: (
+            *left_out(question, pricing.who, paid_steps, dataset),
+            *(text for _, text in _minimum(pricing, noises, dataset)),
+        ),
         sampled=None if question.sample is None else share_of_sample(question.sample),
         rows_per_unit=None if dataset.identity.unit.per else pricing.who.total,
         levels=joint,
+        minimum=pricing.minimum,
     )
     _ = subject.sql  # what cannot be written is refused now
     return subject
@@ -151,6 +155,7 @@ def _facts(
     pricing: Pricing,
     ask: Ask,
     paid_steps: tuple[PaidStep, ...],
+    noises: tuple[StepNoise, ...],
     blocks: tuple[str, ...],
     *,
     joint: bool,
@@ -159,6 +164,7 @@ def _facts(
     return [
         *facts_of(pricing.question, pricing.who, paid_steps, pricing.columns, dataset, joint=joint),
         *facts_of_blocks(dataset, blocks),
+        *_minimum(pricing, noises, dataset),
         *([("delta", warning)] if warning else []),
     ]
 
@@ -176,6 +182,13 @@ def _errors(dataset: TableDataset, goal: Goal, question: TableQuestion) -> dict[
     noises = noises_of([pricing], [paid_steps])
     errors = {c.name: c.reading.expected(noises[c.step], pricing.level, _MANY_ROWS) for c in pricing.columns}
     return {name: error for name, error in errors.items() if error is not None}
+
+
+def _minimum(pricing: Pricing, noises: tuple[StepNoise, ...], dataset: TableDataset) -> list[tuple[str, str]]:
+    """Say which lines the curator's minimum hides, if there is one."""
+    if pricing.minimum is None:
+        return []
+    return [("minimum", pricing.minimum.words(noises[pricing.minimum.step], dataset.identity.unit))]
 
 
 def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, dataset: TableDataset) -> str:

@@ -9,7 +9,6 @@ only where the expression is declared never NULL.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
@@ -31,17 +30,20 @@ from tacit.algebra import (
     scope,
     whole_numbers,
 )
+from tacit.bisection import first_number
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Declare, Do, Either, Set
 from tacit.parameters import Mapped
 from tacit.tables.planning._bounds_search import check_search, is_open, search_steps, search_weights
+from tacit.tables.planning._minimum_people import MinimumPeople, people_count
 from tacit.tables.planning._steps import (
     AddNoise,
     Ask,
     Flippable,
     MeasuredStep,
     SelectKeys,
+    SelectLargeKeys,
     amplified_ask,
     calibrate,
     check_sample,
@@ -76,6 +78,7 @@ class Pricing:
     ask: Ask | None
     weights: tuple[Fraction, ...]
     flip: bool
+    minimum: MinimumPeople | None = None
 
     @classmethod
     def of(cls, dataset: TableDataset, question: TableQuestion, goal: Goal, *, added: bool) -> Pricing:
@@ -87,8 +90,9 @@ class Pricing:
             check_sample(dataset.identity.unit, adjacency)
         replaced = dataset.is_one_table and adjacency == "replace"
         summed = added or bool(question.levels)
+        single, minimum = contributed.total == 1, dataset.minimum_people if question.by else None
         steps, columns = lower(
-            question, by_row=by_row, replaced=replaced, added=summed, single=contributed.total == 1
+            question, by_row=by_row, replaced=replaced, added=summed, single=single, minimum=minimum
         )
         check_search(question, steps, added=added)
         if question.levels:
@@ -98,7 +102,10 @@ class Pricing:
         weights = _weights(goal.weights or {}, question, columns, steps)
         flip = _only_epsilon_counts(dataset, goal, steps)
         ask = None if goal.within is not None else Ask(goal.epsilon, goal.delta, goal.rho, flip)
-        pricing = cls(question, steps, columns, contributed, goal.confidence, goal.size, ask, weights, flip)
+        rule = None if minimum is None else MinimumPeople.among(minimum, steps, people_count(by_row, single))
+        pricing = cls(
+            question, steps, columns, contributed, goal.confidence, goal.size, ask, weights, flip, rule
+        )
         if ask is None and len(steps) > 1:  # an error is wanted, the same for every column
             errors = pricing._errors_alone(goal.delta)
             return replace(pricing, weights=tuple(w * e for w, e in zip(weights, errors, strict=True)))
@@ -299,11 +306,9 @@ def smallest_epsilon(fits: Callable[[float], bool], within: float) -> Fraction:
             )
     while low > 2.0**-30 and fits(low):
         low, high = low / 2, low
-    while high / low > 1.0005:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    short = Fraction(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(high))
-    return short if fits(float(short)) else Fraction(high)
+    epsilon = first_number(fits, low, high, ratio=1.0005)
+    short = Fraction(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(epsilon))
+    return short if fits(float(short)) else Fraction(epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +329,7 @@ def lower(
     replaced: bool = False,
     added: bool = False,
     single: bool = False,
+    minimum: int | None = None,
 ) -> tuple[tuple[MeasuredStep, ...], tuple[ReleasedColumn, ...]]:
     """Return the steps that a question takes and the columns read off them.
 
@@ -342,12 +348,13 @@ def lower(
         Whether several datasets answer and their noisy integers are added.
     single
         Whether each unit adds at most one row, so that the rows are a sample of units.
+    minimum
+        The fewest units of a group that is shown: the units of each group are then counted in any case.
     """
     context = _context(question, by_row=by_row, added=added, single=single)
     narrow = replaced and not question.by and _one_row_each(question.input, by_row=by_row)
-    keys = (
-        [MeasuredStep(RowCounts() if by_row else UnitCounts(), SelectKeys())] if question.private_keys else []
-    )
+    select = SelectKeys() if minimum is None else SelectLargeKeys(minimum)
+    keys = [MeasuredStep(RowCounts() if by_row else UnitCounts(), select)] if question.private_keys else []
     lowered: list[tuple[str, str, Aggregate, MeasuredStep, Reading]] = []
     for answer, aggregate in question.aggregates:
         for name, step, reading in aggregate.lowered(answer, context):
@@ -357,6 +364,8 @@ def lower(
                 step = keys[0]  # the selection of keys releases these numbers of units anyway
             lowered.append((name, answer, aggregate, step, reading))
     needed_steps = {step for *_, step, _ in lowered if step not in keys}
+    if minimum is not None and not keys:
+        needed_steps.add(MeasuredStep(people_count(by_row, single), AddNoise()))
     answers = sorted(needed_steps, key=lambda step: json.dumps(step.document, sort_keys=True))
     steps = (*keys, *search_steps(answers), *answers)
     return steps, tuple(

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from tacit.accounting import Cost, largest_pure, pure_rho, rho_within
 from tacit.algebra import document
+from tacit.bisection import halved
 from tacit.errors import TacitError
 from tacit.fixes import Set
 from tacit.mechanisms import (
@@ -179,6 +180,26 @@ class SelectKeys:
         return KeySelection(rho=rho, delta=delta, groups=who.groups, adjacency=who.adjacency)
 
 
+@dataclass(frozen=True, slots=True)
+class SelectLargeKeys(SelectKeys):
+    """Show the groups as `SelectKeys` does, but never one with fewer units than the curator's minimum."""
+
+    minimum: int
+
+    def pure(
+        self, statistic: Statistic, who: Contribution, epsilon: Fraction, delta: Fraction
+    ) -> KeySelection:
+        """Return the threshold for (epsilon, delta)."""
+        del statistic
+        facts = {"groups": who.groups, "adjacency": who.adjacency}
+        return KeySelection(epsilon, delta=delta, minimum=self.minimum, **facts)  # type: ignore[arg-type]
+
+    def selecting(self, who: Contribution, rho: Fraction, delta: Fraction) -> KeySelection:
+        """Return the threshold for rho and delta."""
+        facts = {"groups": who.groups, "adjacency": who.adjacency}
+        return KeySelection(rho=rho, delta=delta, minimum=self.minimum, **facts)  # type: ignore[arg-type]
+
+
 #: The choices that permute-and-flip can make.
 Flippable: TypeAlias = ChooseQuantile | ChooseTop
 Method: TypeAlias = AddNoise | ChooseQuantile | ChooseQuantileEnds | ChooseTop | SelectKeys
@@ -190,6 +211,11 @@ class MeasuredStep:
 
     statistic: Statistic
     method: Method
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether noise is added to the integers themselves."""
+        return isinstance(self.method, AddNoise)
 
     @property
     def document(self) -> JSON:
@@ -363,10 +389,11 @@ def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:
     high = 2 * low
     while fits(high):
         low, high = high, 2 * high
-    for _ in range(40):
-        middle = Fraction(float((low + high) / 2))
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+
+    def middle(low: Fraction, high: Fraction) -> Fraction:
+        return Fraction(float((low + high) / 2))
+
+    return halved(lambda epsilon: not fits(epsilon), low, high, times=40, middle=middle)[0]
 
 
 def _down(x: float) -> Fraction:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.mechanisms import IntegerMechanism
     from tacit.tables.planning._exact_integers import ExactIntegers
+    from tacit.tables.planning._minimum_people import MinimumPeople
     from tacit.tables.planning._pricing import Pricing, ReleasedColumn
     from tacit.tables.planning._steps import Ask, MeasuredStep, PaidStep
     from tacit.tables.reading._readings import Cell, StepNoise
@@ -84,6 +85,8 @@ class TableSubject(RowsSubject):
         How many rows one unit adds at most; None where rows of different units may belong together.
     levels
         The noise of totals that are planned together with their groups; None where sums of groups do.
+    minimum
+        How many people a line needs to be shown; None where every line is.
     """
 
     steps: tuple[MeasuredStep, ...]
@@ -95,6 +98,7 @@ class TableSubject(RowsSubject):
     sampled: Fraction | None = None
     rows_per_unit: int | None = None
     levels: PaidNoise | None = None
+    minimum: MinimumPeople | None = None
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -114,6 +118,7 @@ class TableSubject(RowsSubject):
             **({} if self.asked.sample is None else {"sample": self.asked.sample}),
             "steps": [step.document for step in self.steps],
             **({} if self.levels is None else {"levels": [list(one) for one in self.levels.noise.sets]}),
+            **({} if self.minimum is None else {"minimum_people": self.minimum.people}),
         }
 
     @property
@@ -211,7 +216,11 @@ class TableSubject(RowsSubject):
             )
         columns = self._without_hidden_picks(columns)
         measurements = () if groups else self._measured(noisy)
-        return self._answer(keys, columns, confidence, measurements, self._found(noisy))
+        shown = None
+        if self.minimum is not None and not self.minimum.exact:
+            step = self.minimum.step
+            shown = self.minimum.shown(self.noises[step], noisy[step], groups)
+        return self._answer(keys, columns, confidence, measurements, self._found(noisy), shown)
 
     def _read(
         self,
@@ -260,6 +269,7 @@ class TableSubject(RowsSubject):
         confidence: Fraction,
         measurements: tuple[MeasuredIntegers, ...] = (),
         found: tuple[FoundBounds, ...] = (),
+        shown: list[int] | None = None,
     ) -> AnswerTable:
         """Put the lines of the answer together: their keys, None for what is summed over, and cells."""
         dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
@@ -279,6 +289,8 @@ class TableSubject(RowsSubject):
             measured=measurements,
             found=found,
         )
+        if shown is not None:
+            answer, keys = answer.with_lines(shown), [keys[place] for place in shown]
         return self._in_declared_order(answer, keys)
 
     def _in_declared_order(self, answer: AnswerTable, keys: list[list[object]]) -> AnswerTable:
@@ -327,6 +339,8 @@ def levels_together(pricing: Pricing, ask: Ask, paid_steps: tuple[PaidStep, ...]
     """Return the noise of levels that are planned together; None where sums of the finest groups do."""
     question, columns = pricing.question, pricing.columns
     if not question.levels or question.sample is not None or not question.keys or len(paid_steps) != 1:
+        return None
+    if pricing.minimum is not None:  # the rule reads the number of people of every group
         return None
     only_rows = pricing.steps[0].statistic == RowCounts()
     if not only_rows or any(not isinstance(column.reading, NumberReading) for column in columns):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tacit.algebra import document, scans_of, sources_of
 from tacit.core import ANY_TOTAL, Argument, Content, Draft, Goal, Question, QuestionKind, WireForm
-from tacit.errors import TacitError
+from tacit.errors import TacitError, missing_file
 from tacit.fixes import Declare
 from tacit.parameters import Anything
 
@@ -218,10 +218,11 @@ def unavailable_source(
             return _without_key(scan.table)
     for table in sources_of(question.input):
         if path := engine.missing_file(table.name):
-            return TacitError(
+            return missing_file(
+                path,
                 "unknown-table",
-                f"the file of the table {table.name!r} does not exist: {path}",
-                why="nothing was charged; the file was moved or deleted after the dataset was declared",
+                why=f"nothing was charged; the file of the table {table.name!r} was moved or deleted after "
+                "the dataset was declared",
                 fix="put the file back, or declare the dataset with its new path",
             )
         if table.columns is None and engine.columns(table.name) is None:

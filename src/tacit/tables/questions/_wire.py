@@ -86,7 +86,7 @@ _NODES: dict[str, type] = {
 }  # fmt: skip
 
 #: How each aggregate is made by the function that users call; what it refuses, a document cannot say.
-_MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
+_MAKERS: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "CountUnits": lambda _, __: ask.count_units(),
     "CountDistinct": lambda _, x: ask.count_distinct(x),
     "SumOf": lambda a, x: ask.sum(x, bounds=a.bounds),
@@ -107,7 +107,7 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "HistogramOf": lambda a, x: ask.histogram(x, a.edges),
     "MostCommonOf": lambda a, x: ask.most_common(x, a.k, a.candidates),
 }
-_MADE |= {
+_MAKERS |= {
     "CorrelationOf": lambda a, x: ask.correlation(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
     "SlopeOf": lambda a, x: ask.slope(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
     "InterceptOf": lambda a, x: ask.intercept(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
@@ -204,7 +204,7 @@ def _check_shown(node: Node) -> None:
             check_parts(node, Scope({}))
         case Call(op, args):
             if op in OVER:
-                insist(len(args) > (op in ORDERED))
+                insist(len(args) >= (2 if op in ORDERED else 1))
             else:
                 expand_kinds(op, len(args))
             for arg in args:
@@ -275,7 +275,7 @@ def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
     if kind == "CountRows":
         rebuilt = ask.count(None if aggregate.argument is None else Expr(aggregate.argument))
     else:
-        rebuilt = _MADE[kind](aggregate, Expr(aggregate.argument or lit(None)))
+        rebuilt = _MAKERS[kind](aggregate, Expr(aggregate.argument or lit(None)))
     insist(rebuilt.resolved(facts) == aggregate)
 
 

@@ -348,7 +348,7 @@ def facts_of(
             facts.append(("totals", _TOGETHER if joint else _SUMMED))
     searches = searches_of(question, [one.step for one in paid_steps], [one.mechanism for one in paid_steps])
     for i, step in enumerate(paid_steps):
-        outputs = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
+        outputs = ", ".join(c.name for c in columns if c.step == i) or _unread(step)
         if i in {place for one in searches.values() for place in (one.octaves, one.parts)}:
             outputs = f"bounds of {words_of(step.step.statistic.argument)}"  # type: ignore[arg-type]
         facts.append((outputs, _share(step, contributed)))
@@ -375,6 +375,12 @@ def searches_in_words(searches: Mapping[Node, BoundsSearch]) -> list[str]:
     each = " in a group" if several and not pooled else ""
     needed = f"it needs about {rows:,} rows{each}"
     return [f"{share} of the cost finds the bounds of {names} privately; {needed}{shared}"]
+
+
+def _unread(step: PaidStep) -> str:
+    """Name what a step is for that no column is read off."""
+    is_selection = isinstance(step.mechanism, KeySelection)
+    return "which groups exist" if is_selection else "people of each group, for the minimum"
 
 
 def limits_of(

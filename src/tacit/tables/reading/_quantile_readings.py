@@ -256,7 +256,7 @@ class QuantileFromCounts(_Quantile):
         readings = np.stack([values[chosen], lowest[lowest_index], highest[highest_index]], axis=-1)
         return [Cell(*one) for one in readings.tolist()]
 
-    def hidden_up_to(self, noise: StepNoise) -> Callable[[float], bool]:
+    def hidden_up_to(self, noise: StepNoise) -> Callable[[int], bool]:
         """Compare the number of rows with the rank error."""
         return lambda rows: self.hides(noise, rows)
 

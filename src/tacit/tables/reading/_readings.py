@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tacit.core import HIDDEN, is_hidden, least_shown
+from tacit.core import HIDDEN, least_shown
 from tacit.mechanisms import DiscreteGaussian, LinearNoise, PermuteAndFlip, TopK, mean_sets, variance_sets
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ class Reading(ABC):
             return [cell for cell, _ in cells]
         return [replace(cell, value=None) if limit(sum(line)) else cell for cell, line in cells]
 
-    def hidden_up_to(self, noise: StepNoise) -> Callable[[float], bool] | None:
+    def hidden_up_to(self, noise: StepNoise) -> Callable[[int], bool] | None:
         """Return whether the noise hides a value, by the sum of the integers of its line; None: never."""
         if not self.divided:
             return None
-        variance = noise.variance
-        return lambda total: is_hidden(total, variance)
+        shown = least_shown(noise.variance)
+        return lambda total: total < shown
 
     def caution(self, noise: StepNoise, size: int | None) -> str:
         """Say from how many rows on the value is shown, where fewer may be asked about."""

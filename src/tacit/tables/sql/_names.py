@@ -21,6 +21,7 @@ from tacit.algebra import (
     choose_name,
     scope,
 )
+from tacit.engines import quote
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 
@@ -46,7 +47,7 @@ def sql_name(name: str) -> str:
     >>> sql_name("stay"), sql_name("Patient ID")
     ('stay', '"Patient ID"')
     """
-    return name if name.isascii() and name.isidentifier() else '"' + name.replace('"', '""') + '"'
+    return name if name.isascii() and name.isidentifier() else quote(name)
 
 
 @dataclass(frozen=True, slots=True)

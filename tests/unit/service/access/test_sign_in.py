@@ -262,7 +262,7 @@ def test_by_tls_cookies_are_secure_and_bound_to_the_host(settings):
 # hashes
 
 
-def test_every_try_computes_one_hash(house, admin, monkeypatch):
+def test_every_try_computes_one_hash(costly_hashes, house, admin, monkeypatch):
     """Equal time for unknown, disabled and password-less people: by counting hashes, not by the clock."""
     counted = []
     verify = _passwords._matches
@@ -285,7 +285,7 @@ def test_the_stand_in_hash_lets_nobody_in(house):
     assert not asyncio.run(_passwords.check_password("", "nobody has this password"))
 
 
-def test_a_hash_with_old_parameters_is_renewed_at_sign_in(house, admin):
+def test_a_hash_with_old_parameters_is_renewed_at_sign_in(costly_hashes, house, admin):
     from argon2 import PasswordHasher
 
     weak = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1).hash(PASSWORD)

@@ -296,3 +296,31 @@ def test_a_dataset_that_does_not_exist_is_not_found_even_by_whoever_may_do_every
             told = (operation.method, path, answer.text)
             assert answer.status_code == 404, told
     assert house.service.database.rows("SELECT * FROM events") == events
+
+
+def test_a_minimum_of_people_is_declared_shown_changed_and_kept_by_plans(house, people):
+    declared = house.call("POST", "/api/v1/datasets", people["cora"], json={**DECLARED, "minimum_people": 8})
+    assert declared.status_code == 201, declared.text
+    found = house.call("GET", "/api/v1/datasets/visits", people["cora"]).json()
+    assert found["minimum_people"] == 8
+    sql = "SELECT hospital, COUNT(*) AS n FROM visits GROUP BY hospital"
+    plan = house.service.dataset("visits").dataset.sql(sql).plan(epsilon=1)
+    assert "by the noisy count" in dict(plan.facts)["minimum"]
+    change = {**{name: DECLARED[name] for name in ("bounds", "keys", "limits")}, "version": 1}
+    answer = house.call("POST", "/api/v1/datasets/visits/policies", people["cora"], json=change)
+    assert answer.status_code == 201, answer.text
+    after = house.call("GET", "/api/v1/datasets/visits", people["cora"]).json()
+    assert after["minimum_people"] is None
+    latest = house.call("GET", "/api/v1/datasets/visits/policies/2", people["cora"]).json()
+    assert "fewest people of a line that is shown removed: 8" in json.dumps(latest)
+    without = house.service.dataset("visits").dataset.sql(sql).plan(epsilon=1)
+    assert "minimum" not in dict(without.facts)
+    assert without.hash != plan.hash
+
+
+@pytest.mark.parametrize("wrong", [0, 1, -8, 1.5, "eight", True])
+def test_a_wrong_minimum_of_people_is_refused(house, people, wrong):
+    refused = house.call(
+        "POST", "/api/v1/datasets", people["cora"], json={**DECLARED, "minimum_people": wrong}
+    )
+    assert refused.status_code in {400, 422}, refused.text

@@ -55,7 +55,7 @@ def test_posting_shows_the_card_and_a_form_that_asks_with_the_same_fields(ward):
     page = post(ward).text
     assert "The price of this question" in page
     assert "factor of 1.649" in page
-    assert "about 1 more question of this kind" in page
+    assert "1 more question like this one" in page
     [asks] = fields_of(page, "/queries")
     assert asks["sql"] == SQL
     assert (asks["epsilon"], asks["account"], asks["purpose"]) == ("1/2", ward.account, "care")
@@ -151,3 +151,21 @@ def test_the_form_that_asks_holds_the_question_of_the_card(ward, fields):
     assert read_ask(again) == read_ask(body)
     shown = ward.service.dataset("visits").dataset
     assert plan_of(shown, read_ask(again)) == plan_of(shown, read_ask(body))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"advantage": "0.05"}, "right at most 52.5 % of the time instead of 50 %"),
+        ({"attack": "0.01, 1/50"}, "finds at most 2 % of those of whom it is"),
+        ({"belief": "0.01,0.02"}, "becomes at most 2 %"),
+    ],
+)
+def test_a_risk_is_asked_and_shown_on_the_page(ward, fields, words):
+    answer = post(ward, epsilon="", **fields)
+    assert answer.status_code == 200, answer.text
+    for heading in ("Risk of this plan", "Risk of your allotment", "Risk of the dataset"):
+        assert heading in answer.text
+    assert words in answer.text
+    [(name, _)] = fields.items()
+    assert f'name="{name}"' in answer.text

@@ -38,10 +38,14 @@ def test_a_card_is_the_plan_of_the_library_and_costs_nothing(ward):
     assert found["dataset"] == {"name": "visits", "version": 1, "unit": "patient", "policy": 1}
     assert found["facts"] == [list(pair) for pair in plan.facts]
     assert found["account"]["name"] == ward.account
-    assert found["account"]["yours_after"] == "epsilon 0.5 of 1"
-    assert found["account"]["dataset_after"] == "epsilon 2.5 of 3"
+    assert found["account"]["yours_after"] == (
+        "one more question of up to epsilon 0.5; or 1 more like this one"
+    )
+    assert found["account"]["dataset_after"] == (
+        "one more question of up to epsilon 2.5; or 5 more like this one"
+    )
     assert found["account"]["more"] == 1
-    assert found["account"]["words"] == "about 1 more question of this kind"
+    assert found["account"]["words"] == "1 more question like this one"
     assert found["answer_in_s"] == 2.5
     assert found["stored"] == {"paid": False, "exists": False}
     assert ward.service.ledger.head == head
@@ -86,11 +90,16 @@ def test_the_cache_never_shows_the_account_of_somebody_else(ward):
 
 
 def test_what_is_left_and_what_is_paid_is_asked_each_time(ward):
-    assert card(ward).json()["account"]["yours_after"] == "epsilon 0.5 of 1"
+    assert (
+        card(ward).json()["account"]["yours_after"]
+        == "one more question of up to epsilon 0.5; or 1 more like this one"
+    )
     ward.data.sql(SQL).plan(epsilon=Fraction(1, 2)).release(account=ward.account)
     again = card(ward).json()
     assert again["stored"] == {"paid": True, "exists": True}
-    assert again["account"]["yours_after"] == "epsilon 0.5 of 1"  # asking again is free
+    assert (
+        again["account"]["yours_after"] == "one more question of up to epsilon 0.5; or 1 more like this one"
+    )  # asking again is free
     assert again["answer_in_s"] == 0
     other = card(ward, epsilon="3/4").json()
     assert not other["fits"]
@@ -108,7 +117,9 @@ def test_a_policy_may_hide_that_somebody_else_has_asked(ward):
         change.run("UPDATE datasets SET policy = 2")
     hidden = card(ward).json()
     assert hidden["stored"] == {"paid": False, "exists": None}
-    assert hidden["account"]["dataset_after"] == "epsilon 2 of 3"  # as if it had to be paid for
+    assert (
+        hidden["account"]["dataset_after"] == "one more question of up to epsilon 2; or 4 more like this one"
+    )  # as if it had to be paid for
     before = ward.data.remaining
     ward.data.sql(SQL).plan(epsilon=Fraction(1, 2)).release(account=ward.account)
     assert ward.data.remaining == before  # which shows it after all, as the setting says
@@ -219,3 +230,42 @@ def test_the_document_of_a_deeply_nested_question_can_be_sent(ward):
 def depth(document):
     parts = document.values() if isinstance(document, dict) else document
     return 1 + max(map(depth, parts), default=0) if isinstance(document, dict | list | tuple) else 0
+
+
+@pytest.mark.parametrize(
+    ("risk", "words"),
+    [
+        ({"advantage": "0.05"}, "right at most 52.5 % of the time instead of 50 %"),
+        ({"attack": ["0.01", "0.02"]}, "finds at most 2 % of those of whom it is"),
+        ({"belief": "0.01, 1/50"}, "a belief of 1 % that one patient is in the data becomes at most 2 %"),
+    ],
+)
+def test_a_card_from_a_risk_is_the_plan_of_the_library_and_shows_three_risks(ward, risk, words):
+    found = card(ward, epsilon=None, **risk)
+    assert found.status_code == 200, found.text
+    found = found.json()
+    [(name, given)] = risk.items()
+    parts = given.split(", ") if isinstance(given, str) else given
+    numbers = tuple(Fraction(one) for one in parts)
+    plan = ward.data.sql(SQL).plan(**{name: numbers if len(numbers) > 1 else numbers[0]})
+    assert found["plan"] == plan.hash
+    assert words in found["risk"]
+    assert "with all that its budget (epsilon 1) pays for" in found["account"]["yours_risk"]
+    assert "with all that its budget (epsilon 3) pays for" in found["account"]["dataset_risk"]
+    ordinary = card(ward, epsilon=found["price"]["promised"]["epsilon"]["exact"]).json()
+    assert ordinary["plan"] == found["plan"]
+    assert ordinary["risk"] is None
+    assert "yours_risk" not in ordinary["account"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"attack": "0.01"}, {"attack": ["0.02", "0.01"]}, {"advantage": "2"}, {"belief": [1, 2, 3]},
+        {"advantage": "0.05", "total": "mu"}, {"advantage": "0.05", "epsilon": "1"}, {"attack": {"a": 1}},
+    ],
+)  # fmt: skip
+def test_a_wrong_risk_is_refused_in_a_service(ward, wrong):
+    refused = card(ward, **{"epsilon": None, **wrong})
+    assert refused.status_code in {400, 422}, refused.text
+    assert refused.json()["code"] in {"bad-parameter", "body-unreadable"}

@@ -575,3 +575,22 @@ def test_a_plan_document_cannot_ask_for_more_groups_than_sql_can(ward):
     body = {"dataset": "visits", "plan": plan.plan(epsilon=0.5).to_json()}
     answer = ward.call("POST", "/api/v1/plans", ward.tokens["ana"], json=body)
     assert (answer.status_code, answer.json().get("code")) == (422, "question-too-large")
+
+
+@pytest.mark.parametrize(
+    "risk", [{"advantage": "0.05"}, {"attack": ["0.01", "0.02"]}, {"belief": "0.5, 0.6"}]
+)
+def test_a_question_is_asked_by_its_risk_and_paid_with_the_epsilon_that_follows(ward, risk):
+    asked = ward.ask(epsilon=None, **risk)
+    assert asked.status_code == 202, asked.text
+    ward.drawing.answer()
+    found = ward.get(f"/queries/{asked.json()['query']}").json()
+    assert found["state"] == "finished", found
+    [entry] = charges(ward)
+    [(name, given)] = risk.items()
+    pair = tuple(float(one) for one in (given.split(",") if isinstance(given, str) else given))
+    data = ward.service.dataset("visits").dataset
+    plan = data.sql(COUNT["sql"]).plan(**{name: pair if len(pair) > 1 else pair[0]})
+    assert entry.spend.epsilon == plan.promised["epsilon"]
+    again = ward.ask(epsilon=str(plan.promised["epsilon"]))
+    assert again.status_code == 200  # the same plan: stored, and paid for

@@ -1,4 +1,7 @@
-"""Principal components: noisy means first, then noisy products of all pairs of features around them."""
+"""Transformers of features: standardisation and principal components, from noisy sums and products.
+
+Principal components take noisy means first, then noisy products of all pairs of features around them.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,28 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from tacit.core import Step
-from tacit.learn.estimators._declared_bounds import bounds_document, refuse_wide
+from tacit.learn.estimators._declared_bounds import bounds_document, read_feature_bounds, refuse_wide
 from tacit.learn.estimators._estimator import PrivateEstimator
 from tacit.learn.estimators._fits import FitSteps, share_of_noise
 from tacit.learn.estimators._rows import (
     MOVED_MEANS,
+    PRODUCT,
     RADIUS,
+    SQUARE,
     around,
     centre_and_radius,
     finite_features,
     least_variance,
+    moment_matrix,
     moment_step,
     read_grid,
+    weighted_moments,
 )
-from tacit.learn.estimators._whole_features import counted_rows
+from tacit.learn.estimators._whole_features import FEATURE_STEPS, as_numbers, counted_rows, whole_features
 from tacit.mechanisms import RoundedGaussian
 from tacit.parameters import Integer
 
@@ -39,25 +46,97 @@ if TYPE_CHECKING:
     from tacit.learn.estimators._rows import RowGrid
 
 
-#: Whole weights of squares and of products: 41^2 <= 2 * 29^2, so one row moves all by at most 29 |row|^2.
-SQUARES, PRODUCTS = 29, 41
+@dataclass(kw_only=True, eq=False, repr=False)
+class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Centre features and divide them by their standard deviation, both measured with noise.
+
+    Guarantee: one unit moves the exact sums and sums of squares of all features by at most ``per_unit`` times
+    the root of 2 x features, in units of half a range; rounded Gaussian noise is added once. What is
+    transformed is not a release: only mean and scale are.
+
+    Parameters
+    ----------
+    bounds
+        Public bounds of the features: two numbers, or two lists with one number for each feature.
+    epsilon, delta, dataset, ledger, budget, size, unit, per_unit, version
+        See `PrivateEstimator`. Means are divided by the declared size.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> X = np.repeat([[2.0], [4.0]], 5000, axis=0)
+    >>> scaler = tc.learn.Standardiser(
+    ...     epsilon=4, delta=1e-6, bounds=(0, 10), size=10_000,
+    ...     dataset="doctest of standardisation", budget=tc.Budget(epsilon=9, delta=1e-5),
+    ... )
+    >>> scaler.fit_transform(X).round(0).ravel()[[0, -1]].tolist()
+    [-1.0, 1.0]
+    """
+
+    bounds: tuple[Any, Any] | None = None
+
+    kind: ClassVar[str] = "standardisation"
+
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[NDArray[np.int64]]:
+        low, high = read_feature_bounds(self.bounds, self.n_features_in_)
+        # one row: |x| <= F and x^2 / F <= F for each feature, F = FEATURE_STEPS
+        squared = 2 * self.n_features_in_ * FEATURE_STEPS**2
+        sensitivity = data.per_unit * (math.isqrt(squared - 1) + 1)
+        sigma = share_of_noise(noise, Fraction(1), sensitivity)
+
+        def load() -> NDArray[np.int64]:
+            places = data.units().ravel()
+            features = as_numbers(data._arrays[0])[places[places >= 0]]  # noqa: SLF001 - a dataset's parts
+            return whole_features(features, low, high, intercept=False).astype(np.int64)
+
+        def sums_of(rows: NDArray[np.int64], _: Sequence[Any]) -> NDArray[np.int64]:
+            return np.concatenate([rows.sum(axis=0), (np.square(rows) // FEATURE_STEPS).sum(axis=0)])
+
+        def reading(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
+            del confidence
+            sums, squares = np.asarray(noisy[0], dtype=np.float64).reshape(2, -1) / FEATURE_STEPS / data.size
+            mean = np.clip(sums, -1.0, 1.0)
+            spread = float(sigma) / FEATURE_STEPS / data.size
+            floor = max(2 * spread, 1 / FEATURE_STEPS)  # no variance below what the noise can show
+            half = (high - low) / 2
+            variance = np.clip(squares - mean**2, floor, 1.0)
+            return {"mean": (low + high) / 2 + half * mean, "scale": half * np.sqrt(variance)}
+
+        return FitSteps(
+            {"features": self.n_features_in_, "bounds": bounds_document(low, high),
+             "per_unit": data.per_unit, "size": data.size},
+            load,
+            (Step(RoundedGaussian(sigma=sigma, sensitivity=sensitivity), sums_of,
+                  {"statistic": "sums and sums of squares of features"}),),
+            reading,
+        )  # fmt: skip
+
+    def _learned(self, fitted: FittedNumbers) -> None:
+        self.mean_, self.scale_ = fitted.numbers["mean"], fitted.numbers["scale"]
+        self.var_ = self.scale_**2
+
+    @np.errstate(all="ignore")  # a warning would say something about one value
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return (X - mean) / scale."""
+        check_is_fitted(self)
+        features = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=None)
+        return np.asarray((as_numbers(features) - self.mean_) / self.scale_)
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        """Return X * scale + mean."""
+        check_is_fitted(self)
+        return np.asarray(as_numbers(X) * self.scale_ + self.mean_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+
 _MEANS = Fraction(1, 10)  # the share of the means
 _MAX_FEATURES = 2_000  # features
 _MAX_CORRECTION = 4.0  # clipping to the radius is made good up to this factor
-_BLOCK = 2**20  # rows whose products are added in floats: below 2^53, so exactly
-MOVED_PRODUCTS = SQUARES * RADIUS**2
-
-
-def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sums of the products of all pairs of features, weighted, the upper triangle."""
-    features = rows.shape[1]
-    total = np.zeros((features, features), np.int64)
-    for start in range(0, len(rows), _BLOCK):
-        part = rows[start : start + _BLOCK].astype(np.float64)
-        total += (part.T @ part).astype(np.int64)
-    weights = np.full((features, features), PRODUCTS)
-    np.fill_diagonal(weights, SQUARES)
-    return np.asarray((total * weights)[np.triu_indices(features)])
+MOVED_PRODUCTS = SQUARE * RADIUS**2
 
 
 def _clipped_away(moments: Any, deviation: float, explained: float) -> float:
@@ -97,21 +176,17 @@ def component_steps(
 
     def products_of(rows: NDArray[np.int64], noisy: Sequence[Any]) -> NDArray[np.int64]:
         _, centre, radius = centre_and_radius(noisy[0])
-        return product_integers(around(rows, centre, radius))
+        return weighted_moments(around(rows, centre, radius), RADIUS)
 
     def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
         rows, centre, radius = centre_and_radius(noisy[0])
         step = (radius / RADIUS) * (grid.clip / RADIUS)  # of a row around the centre, in feature units
-        spread = np.zeros((features, features))
-        spread[np.triu_indices(features)] = np.asarray(noisy[1], np.float64) / PRODUCTS
-        spread[np.diag_indices(features)] *= PRODUCTS / SQUARES
-        spread += np.triu(spread, 1).T
-        levels, vectors = np.linalg.eigh(spread)
+        levels, vectors = np.linalg.eigh(moment_matrix(noisy[1], features))
         levels, vectors = levels[::-1], vectors[:, ::-1]
         largest = np.abs(vectors).argmax(axis=0)
         vectors = vectors * np.where(vectors[largest, range(features)] < 0, -1, 1)
-        spoiled = float(products) / PRODUCTS
+        spoiled = float(products) / PRODUCT
         lost = _lost_to_noise(levels, k, spoiled)
         explained = float(levels.sum()) / rows * (radius / RADIUS) ** 2
         scale = step**2 / rows * _clipped_away(noisy[0], float(means), explained)

@@ -156,7 +156,7 @@ def _aggregates(
         aggregates["n"] = functions.count()
     if not aggregates:
         raise bad_parameter(
-            "mean, sum, median or count", "given, to say what is asked", None, fix='mean="length_of_stay"'
+            "mean, sum, median or count", "given, to say what is asked", None, fix=Set(mean="length_of_stay")
         )
     return aggregates
 

@@ -14,7 +14,8 @@ The rule, in the order in which it is applied:
 
 1. *Sure cells*: windows of 1, 2, 4 and 8 neighbouring octaves of one sign that noise alone fills with
    probability at most 1/200, all windows together. The fullest cell of such a window is sure. Without a sure
-   cell, no range is returned.
+   cell, no range is returned. If some windows are so full that noise alone fills any with probability at most
+   1/2,000, cells that lie far beyond those are sure only by such a window, too.
 2. *Reach*: outwards from the outermost sure cell of a sign, further cells count if noise alone fills them
    rarely; the more octaves they are away, the more rarely, because a false cell d octaves away makes the
    range 2^d times as wide.
@@ -54,7 +55,10 @@ MAX_GROUPS = 1_000
 _SMALLEST, _LARGEST = -30, 60  # exponents of the lower ends of octaves
 _WINDOWS = (1, 2, 4, 8)
 _FALSE_RANGE = 0.005  # the chance that noise alone makes any window sure
-_FALSE_CELL = 0.005  # the chance that noise alone fills any cell, however far away
+_FALSE_CELL = 0.005  # the chance that noise alone fills the cell of zero, or an octave next to the range
+_FAR_CELL = 0.0005  # the chance that noise alone fills any cell, however far away
+_FAR = 4  # octaves beyond which a cell is far away
+_UNLIKELY = 100  # of a group: how much more rarely noise alone may fill cells far beyond those of all groups
 _NEXT_CELL = 1 / 12  # the chance for a cell 0 octaves away; 2^-1.5 times as large for each octave
 _DECAY = 1.5
 _FULL = 16  # an outermost octave with so many times the rows that the next one lacks is full
@@ -359,7 +363,7 @@ def find_bounds(
     numbers = checked_counts(counts, cells.size)
     zero, size = cells.zero, cells.size
     negative, positive = numbers[:zero][::-1], numbers[zero + 1 :]
-    sure_negative, sure_positive = (sure_cells(side, noise, size) for side in (negative, positive))
+    sure_negative, sure_positive = _sure_of_both(negative, positive, noise, size)
     below = _reach(negative, sure_negative, noise, size)
     above = _reach(positive, sure_positive, noise, size)
     if below < 0 and above < 0:
@@ -376,14 +380,33 @@ def find_bounds(
     return OctaveRange(low, high, cells.integer, full=full)
 
 
-def sure_cells(side: NDArray[np.float64], noise: CellNoise, size: int) -> NDArray[np.bool_]:
+def sure_cells(
+    side: NDArray[np.float64], noise: CellNoise, size: int, false: float = _FALSE_RANGE
+) -> NDArray[np.bool_]:
     """Return which cells of one sign are the fullest of a window that noise alone seldom fills."""
     sure = np.zeros(len(side), dtype=bool)
-    tail = _FALSE_RANGE / (len(_WINDOWS) * size)
+    tail = false / (len(_WINDOWS) * size)
     for length in _WINDOWS:
         windows = np.lib.stride_tricks.sliding_window_view(side, length)
         for start in np.flatnonzero(windows.sum(axis=1) > noise.upper(tail, length)).tolist():
             sure[start + int(windows[start].argmax())] = True
+    return sure
+
+
+def _sure_of_both(
+    negative: NDArray[np.float64], positive: NDArray[np.float64], noise: CellNoise, size: int
+) -> list[NDArray[np.bool_]]:
+    """Return the sure cells of both signs, without those that are far beyond what is known for certain.
+
+    A false cell far away would make the range, and with it the noise of the answer, absurdly large.
+    """
+    sides = (negative, positive)
+    sure = [sure_cells(side, noise, size) for side in sides]
+    certain = [sure_cells(side, noise, size, _FAR_CELL) for side in sides]
+    outermost = max(_reach(side, cells, noise, size) for side, cells in zip(sides, certain, strict=True))
+    if outermost >= 0:
+        for cells, others in zip(sure, certain, strict=True):
+            cells[outermost + _FAR + 1 :] &= others[outermost + _FAR + 1 :]
     return sure
 
 
@@ -407,7 +430,7 @@ def _reach(side: NDArray[np.float64], sure: NDArray[np.bool_], noise: CellNoise,
 @lru_cache(maxsize=256)
 def _thresholds(noise: CellNoise, size: int, octaves: int) -> NDArray[np.float64]:
     """Return what the count of a cell must exceed that is 1, 2, ... octaves beyond the range so far."""
-    return np.array([noise.upper(far_tail(d, _FALSE_CELL / size)) for d in range(1, octaves + 1)])
+    return np.array([noise.upper(far_tail(d, _FAR_CELL / size)) for d in range(1, octaves + 1)])
 
 
 def far_tail(octaves: float, least: float) -> float:
@@ -418,8 +441,8 @@ def far_tail(octaves: float, least: float) -> float:
 
     Examples
     --------
-    >>> [round(math.log(1 / (2 * far_tail(d, 0.005 / 184))), 2) for d in (1, 2, 10)]
-    [2.83, 3.87, 9.82]
+    >>> [round(math.log(1 / (2 * far_tail(d, 0.0005 / 184))), 2) for d in (1, 2, 10)]
+    [2.83, 3.87, 12.12]
     """
     return max(least, _NEXT_CELL * math.exp2(-_DECAY * octaves))
 
@@ -441,7 +464,9 @@ def find_group_bounds(
 ) -> list[OctaveRange | None]:
     """Read a range for each group from its noisy counts; groups without a sure cell share one range.
 
-    This range is read from the sums of all groups' noisy counts, so it costs nothing more.
+    This range is read from the sums of all groups' noisy counts, so it costs nothing more. Where it lies is
+    also evidence for each group: a group's cells far beyond it must be fuller than others, by as much as
+    noise alone reaches a hundred times as rarely. Among many groups, the noise of some is large somewhere.
 
     Guarantee: post-processing of the noisy counts. A row is in one group and one cell, so the sensitivity is
     that of one histogram (`find_bounds`), where L counts the rows of one unit in all groups together.
@@ -462,11 +487,24 @@ def find_group_bounds(
     >>> [(float(r.low), float(r.high), r.pooled) for r in find_group_bounds(counts, CellNoise(5))]
     [(32.0, 64.0, False), (32.0, 64.0, False), (32.0, 64.0, True)]
     """
-    ranges = [find_bounds(line, noise, cells) for line in counts]
-    if all(ranges):
-        return ranges
+    if not len(counts):
+        return []
+    cells = OctaveCells() if cells is None else cells
     shared = find_bounds(counts.sum(axis=0), noise.pooled(len(counts)), cells)
+    evidence = counts if shared is None else counts - _missing_evidence(shared, noise, cells)
+    ranges = [find_bounds(line, noise, cells) for line in evidence]
     return [own or (shared and replace(shared, pooled=True)) for own in ranges]
+
+
+def _missing_evidence(shared: OctaveRange, noise: CellNoise, cells: OctaveCells) -> NDArray[np.float64]:
+    """Return by how much a group's count of each cell must be larger than without the range of all groups."""
+    tail = _FALSE_RANGE / (len(_WINDOWS) * cells.size)
+    more = noise.upper(tail / _UNLIKELY) - noise.upper(tail)
+    ends = [cells.ends(i) for i in range(cells.size)]
+    lowest, highest = 2**_FAR * min(shared.low, 0), 2**_FAR * max(shared.high, 0)
+    far = [low >= highest or high <= lowest for low, high in ends]
+    far[cells.zero] = False
+    return np.where(far, more, 0.0)
 
 
 def narrow_group_bounds(

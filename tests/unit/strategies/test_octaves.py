@@ -17,6 +17,7 @@ from tacit.strategies import (
     CellNoise,
     OctaveCells,
     OctaveRange,
+    _octaves,
     answer_share,
     find_bounds,
     find_group_bounds,
@@ -192,12 +193,49 @@ def test_windows_find_what_no_single_cell_shows():
 
 
 def test_a_far_cell_needs_more_rows_than_a_near_one():
-    near, far = CellNoise(5).upper(2**-1.5 / 12), CellNoise(5).upper(0.005 / 184)
+    near, far = CellNoise(5).upper(2**-1.5 / 12), CellNoise(5).upper(0.0005 / 184)
     for value, threshold, end in (("v12", near, 16), ("v8000", far, 2**13)):
         for rows, high in ((threshold - 1, 8), (threshold + 1, end)):
             assert find_bounds(counts_at(v6=500, **{value: rows}), CellNoise(5)).high == high
     stepwise = counts_at(v6=500, v12=20, v24=20, v48=20)
     assert find_bounds(stepwise, CellNoise(5)).high == 64
+
+
+def test_a_sure_cell_far_beyond_the_others_needs_more_rows():
+    usual, rare = (CellNoise(5).upper(false / 736) for false in (0.005, 0.0005))
+    assert find_bounds(counts_at(v6=500, v8000=usual + 1), CellNoise(5)).high == 8
+    assert find_bounds(counts_at(v6=500, vn8000=usual + 1), CellNoise(5)).low >= 0
+    assert find_bounds(counts_at(v6=500, v100=usual + 1), CellNoise(5)).high == 128  # four octaves beyond
+    assert find_bounds(counts_at(v6=500, v8000=rare + 1), CellNoise(5)).high == 2**13
+    assert find_bounds(counts_at(v8000=usual + 1), CellNoise(5)).high == 2**13  # nothing else is known
+
+
+def farthest(outer):
+    return 0 if outer is None else max(outer.high, -outer.low)
+
+
+@pytest.fixture
+def former_rule(monkeypatch):
+    """Make the twin: a far cell needs no more rows than before, and groups are read without each other."""
+
+    def change():
+        monkeypatch.setattr(_octaves, "_FAR_CELL", 0.005)
+        monkeypatch.setattr(_octaves, "_FAR", 200)
+        monkeypatch.setattr(_octaves, "_UNLIKELY", 1)
+        _octaves._thresholds.cache_clear()
+
+    yield change
+    _octaves._thresholds.cache_clear()
+
+
+def test_noise_alone_seldom_makes_a_range_absurdly_wide(former_rule):
+    """In 3,000 draws about 1 such range is expected, and about 7 of the twin."""
+    exact, noise = histogram(rng.lognormal(2, 0.5, 2_000)), CellNoise(5)
+    noisy = exact + laplace(rng, 5, (3_000, REAL.size))
+    absurd = sum(farthest(find_bounds(line, noise)) > 2**10 for line in noisy)
+    former_rule()
+    assert absurd <= 4
+    assert sum(farthest(find_bounds(line, noise)) > 2**10 for line in noisy) > absurd
 
 
 def test_one_sure_cell_of_a_sign_decides_whether_the_sign_counts():
@@ -353,6 +391,30 @@ def test_groups_without_a_sure_cell_share_the_range_of_the_summed_noisy_counts()
         apart += (second.low, second.high) != (shared.low, shared.high)
     assert apart > 0
     assert wider > 15
+
+
+def test_a_group_far_beyond_all_groups_together_needs_more_rows():
+    usual = CellNoise(5).upper(0.005 / 736)
+    others = [counts_at(v6=2_000) for _ in range(6)]
+    for rows, end in ((usual + 5, 8), (usual + 5 * math.log(100) + 5, 2**13)):
+        for value in ("v8000", "vn8000"):
+            own = find_group_bounds(np.array([*others, counts_at(**{value: rows})]), CellNoise(5))[-1]
+            assert own.pooled == (end == 8)
+            assert max(own.high, -own.low) == end
+
+
+def test_no_line_of_many_groups_has_an_absurd_range(former_rule):
+    """In 300 tables of ten small groups at most one is expected, and about 5 of the twin."""
+    exact, noise = np.array([histogram(rng.lognormal(2, 0.5, 40)) for _ in range(10)]), CellNoise(5)
+    noisy = exact + laplace(rng, 5, (300, *exact.shape))
+
+    def absurd():
+        return sum(any(farthest(own) > 2**10 for own in find_group_bounds(table, noise)) for table in noisy)
+
+    now = absurd()
+    former_rule()
+    assert now <= 2
+    assert absurd() > now
 
 
 def test_empty_groups_have_no_range_together():

@@ -149,6 +149,7 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "convert-csv": _convert_csv,
     "convert-in-question": _convert_in_question,
     "create-account": _create_account,
+    "cut-rarely": lambda arguments, _: f"--bounds {typed(str(arguments['expression']))}=auto --cut rare",
     "declare-encoding": _declare_encoding,
     "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",
     "find-bounds-first": lambda arguments, _: (
@@ -278,7 +279,7 @@ _RENAMED: Final = {
 _FLAGS: Final = frozenset({"again", "directed", "promised", "replace"})
 _OPTIONS: Final = frozenset(
     {
-        "account", "advantage", "baseline", "charge", "confidence", "days", "days-before",
+        "account", "advantage", "baseline", "charge", "confidence", "cut", "days", "days-before",
         "degree-bound", "delta", "epsilon", "error",
         "false-alarm", "family", "focus", "k", "lat", "level", "lon", "mean-degree", "most-days", "n",
         "nodes", "prior", "purpose", "rho",

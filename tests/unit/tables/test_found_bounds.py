@@ -221,6 +221,9 @@ def test_a_service_plans_found_bounds_at_the_price_that_python_has(visits):
         dataset="visits", sql="SELECT AVG(x) AS m FROM visits", epsilon="1/2", bounds={"x": "auto"}
     )
     assert plan_of(visits, read_ask(body)) == visits.agg(m=tc.mean("x", bounds="auto")).plan(epsilon=0.5)
+    rare = body.model_copy(update={"cut": "rare"})
+    asked = visits.agg(m=tc.mean("x", bounds="auto", cut="rare")).plan(epsilon=0.5)
+    assert plan_of(visits, read_ask(rare)) == asked
     given = body.model_copy(update={"bounds": {"x": [0, 60]}})
     assert plan_of(visits, read_ask(given)) == visits.agg(m=tc.mean("x", bounds=(0, 60))).plan(epsilon=0.5)
     with pytest.raises(TacitError, match="the word auto"):
@@ -260,6 +263,71 @@ def test_declared_bounds_serve_the_questions_that_find_none(visits):
     with pytest.raises(TacitError) as refused:
         protected(bounds={"age": "auto"}).ranges("age", bins=8).plan(epsilon=1)
     assert refused.value.code == "missing-bounds"
+
+
+def test_a_rare_cut_moves_only_the_ends_and_is_part_of_the_plan_only_where_it_is_asked_for(visits):
+    usual = by_ward(visits, m=tc.mean("x", bounds="auto")).plan(epsilon=1)
+    rare = by_ward(visits, m=tc.mean("x", bounds="auto", cut="rare")).plan(epsilon=1)
+    sql = "SELECT ward, AVG(x) AS m FROM visits GROUP BY ward"
+    assert rare == visits.sql(sql, bounds={"x": "auto"}, cut="rare").plan(epsilon=1)
+    assert rare == protected(bounds={"x": "auto"}).sql(sql, cut="rare").plan(epsilon=1)
+    assert rare != usual
+    assert rare.cost.spend == usual.cost.spend
+    assert '"cut"' in json.dumps(members_of(rare)[0].task.question)
+    assert '"cut"' not in json.dumps([members_of(usual)[0].task.question, usual.to_json()])
+    assert visits.plan_from(json.loads(json.dumps(rare.to_json()))) == rare
+    release = rare.release()
+    [found] = Release.from_json(json.loads(json.dumps(release.to_json()))).found
+    assert found == release.found[0]
+    for words in (repr(rare), repr(release)):
+        text = " ".join(words.split())
+        assert "92 to 95 % of draws, worst data set about 60 %; a frequency, not a guarantee" in text
+    assert "frequency" not in repr(usual)
+    assert visits.declaring(release).agg(m=tc.mean("x")).plan(epsilon=1).release()
+
+
+def test_usual_and_rare_ends_of_one_plan_are_read_off_the_same_counts(visits):
+    plan = visits.agg(
+        m=tc.mean("x", bounds="auto"), r=tc.mean("x", bounds="auto", cut="rare"),
+        s=tc.sum("x", bounds="auto", cut="rare"), q=tc.median("x", bounds="auto", cut="rare"),
+    ).plan(epsilon=20)  # fmt: skip
+    assert sum(isinstance(getattr(one.statistic, "bins", None), OctaveBins) for one in
+               members_of(plan)[0].task.subject.steps) == 1  # fmt: skip
+    release = plan.release()
+    usual, rare = release.found
+    assert (usual.columns, rare.columns) == (("m",), ("r", "s", "q"))
+    assert (usual.cut, rare.cut) == (None, "rare")
+    assert rare.high[0] / usual.high[0] in {4, 4 / 1.5}  # a full end stays as it is
+    assert release["q"].value[0] == pytest.approx(spendings().x.median(), abs=3)
+    assert release["s"].value[0] == pytest.approx(spendings().x.sum(), rel=0.1)
+
+
+def test_no_neighbour_moves_the_steps_of_a_rare_cut_further_than_declared():
+    data = protected(spendings(5), rows=3)
+    asked = by_ward(data, m=tc.mean("x", bounds="auto", cut="rare"), s=tc.sum("x", bounds="auto"))
+    for step in changes(asked.plan(epsilon=1)):
+        assert all(change.holds for change in step)
+
+
+def test_a_rare_cut_is_refused_where_no_bounds_are_found(visits):
+    declared = protected(bounds={"x": (0, 60)})
+    refused = [
+        lambda: tc.mean("x", bounds=(0, 60), cut="rare"),
+        lambda: visits.agg(m=tc.mean("x", cut="rare")).plan(epsilon=1),
+        lambda: declared.agg(m=tc.sum("x", cut="rare")).plan(epsilon=1),
+        lambda: declared.sql("SELECT AVG(x) FROM visits", cut="rare"),
+        lambda: visits.sql("SELECT AVG(x) FROM visits", bounds={"x": (0, 60)}, cut="rare"),
+        lambda: visits.sql("SELECT COUNT(*) FROM visits", cut="rare"),
+        lambda: visits.per_unit(t=tc.sum("x", cut="rare")),
+    ]
+    for ask in refused:
+        with pytest.raises(TacitError) as error:
+            ask()
+        assert error.value.code == "not-allowed"
+        assert "auto" in str(error.value.fix)
+    for other in ("usual", 4, ["rare"]):
+        with pytest.raises(TacitError, match='must be "rare"'):
+            tc.mean("x", bounds="auto", cut=other)
 
 
 def test_an_audit_of_noisy_answers_finds_nothing():

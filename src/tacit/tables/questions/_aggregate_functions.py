@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tacit.core import read_bounds, read_keys
 from tacit.errors import TacitError
-from tacit.fixes import Do
+from tacit.fixes import Do, Set
 from tacit.parameters import Flag, Listed, RealNumber
 from tacit.tables.questions._aggregates import (
     AUTO,
@@ -21,6 +21,8 @@ from tacit.tables.questions._aggregates import (
     StdOf,
     SumOf,
     VarianceOf,
+    cut_without_search,
+    read_cut,
 )
 from tacit.tables.questions._choice_aggregates import (
     MAX_SCORED,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tacit.exact import Number
-    from tacit.tables.questions._aggregates import Range, RangeOrAuto
+    from tacit.tables.questions._aggregates import Cut, Range, RangeOrAuto
 
 #: RangeOrAuto as they are given with a question: a pair, ``"auto"``, or None where the dataset declares them.
 BoundsGiven: TypeAlias = 'Sequence[Number] | Literal["auto"] | None'
@@ -89,12 +91,14 @@ def count_distinct(column: str | Expr) -> Aggregate:
     return CountDistinct(as_node(column))
 
 
-def sum(column: str | Expr, *, bounds: BoundsGiven = None) -> Aggregate:
+def sum(column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None) -> Aggregate:
     """Sum a column clipped to its bounds; one unit changes it by at most its rows times the larger bound."""
-    return SumOf(as_node(column), _found_or_given("sum", bounds))
+    return SumOf(as_node(column), _found_or_given("sum", bounds, cut), cut=cut)
 
 
-def mean(column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None = None) -> Aggregate:
+def mean(
+    column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None, spread: bool | None = None
+) -> Aggregate:
     """Average a column clipped to its bounds.
 
     Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their
@@ -105,7 +109,10 @@ def mean(column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None 
     column
         The column, or an expression.
     bounds
-        The public range; by default the one that is declared.
+        The public range; by default the one that is declared. ``"auto"``: the plan finds it privately.
+    cut
+        ``"rare"``: bounds that the plan finds reach further out (outer ends times 4), so that few values lie
+        beyond them. This is a frequency and not a guarantee; who needs one declares a hard maximum.
     spread
         Whether three sums are released, of which the variance can be read too. Intervals and tests that
         cover sampling need it (`tacit.inference`). The noise grows by 0 to 12 %, and values are rounded to
@@ -113,25 +120,29 @@ def mean(column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None 
     """
     if spread is not None:
         Flag("True, False or None").read("spread", spread)
-    return MeanOf(as_node(column), _found_or_given("mean", bounds), spread)
+    return MeanOf(as_node(column), _found_or_given("mean", bounds, cut), spread, cut=cut)
 
 
-def variance(column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False) -> Aggregate:
+def variance(
+    column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None, population: bool = False
+) -> Aggregate:
     """Estimate the variance of a column clipped to its bounds (three sums, one cost).
 
     The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationVarianceOf if population else VarianceOf
-    return kind(as_node(column), _found_or_given("variance", bounds))
+    return kind(as_node(column), _found_or_given("variance", bounds, cut), cut=cut)
 
 
-def std(column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False) -> Aggregate:
+def std(
+    column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None, population: bool = False
+) -> Aggregate:
     """Estimate the standard deviation of a column clipped to its bounds.
 
     The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationStdOf if population else StdOf
-    return kind(as_node(column), _found_or_given("std", bounds))
+    return kind(as_node(column), _found_or_given("std", bounds, cut), cut=cut)
 
 
 def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -211,6 +222,7 @@ def quantiles(
     levels: Sequence[Number],
     *,
     bounds: BoundsGiven = None,
+    cut: Cut | None = None,
     candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
     """Estimate several quantiles at once from one noisy histogram over public candidates.
@@ -227,14 +239,21 @@ def quantiles(
     levels
         The levels, between 0 and 1.
     bounds
-        The public range; by default the one that is declared.
+        The public range; by default the one that is declared. ``"auto"``: the plan finds it privately.
+    cut
+        ``"rare"``: bounds that the plan finds reach further out (outer ends times 4), so that few values lie
+        beyond them. This is a frequency and not a guarantee; who needs one declares a hard maximum.
     candidates
         The values that may be shown; by default at most 200, evenly spaced between the bounds. Closer
         candidates make narrower intervals.
     """
     sorted_levels = tuple(sorted(_LEVELS.read("levels", levels)))
     return QuantilesOf(
-        as_node(column), _found_or_given("quantiles", bounds), _candidates(candidates), sorted_levels
+        as_node(column),
+        _found_or_given("quantiles", bounds, cut),
+        _candidates(candidates),
+        sorted_levels,
+        cut=cut,
     )
 
 
@@ -243,6 +262,7 @@ def quantile(
     level: Number,
     *,
     bounds: BoundsGiven = None,
+    cut: Cut | None = None,
     candidates: Iterable[Number] | None = None,
     interval: bool = False,
 ) -> Aggregate:
@@ -263,7 +283,11 @@ def quantile(
     """
     kind = QuantileIntervalOf if interval else QuantileOf
     return kind(
-        as_node(column), _found_or_given("quantile", bounds), _candidates(candidates), (_level(level),)
+        as_node(column),
+        _found_or_given("quantile", bounds, cut),
+        _candidates(candidates),
+        (_level(level),),
+        cut=cut,
     )
 
 
@@ -271,6 +295,7 @@ def median(
     column: str | Expr,
     *,
     bounds: BoundsGiven = None,
+    cut: Cut | None = None,
     candidates: Iterable[Number] | None = None,
     interval: bool = False,
 ) -> Aggregate:
@@ -281,27 +306,42 @@ def median(
     """
     kind = QuantileIntervalOf if interval else MedianOf
     return kind(
-        as_node(column), _found_or_given("median", bounds), _candidates(candidates), (Fraction(1, 2),)
+        as_node(column),
+        _found_or_given("median", bounds, cut),
+        _candidates(candidates),
+        (Fraction(1, 2),),
+        cut=cut,
     )
 
 
 def min(
-    column: str | Expr, *, bounds: BoundsGiven = None, candidates: Iterable[Number] | None = None
+    column: str | Expr,
+    *,
+    bounds: BoundsGiven = None,
+    cut: Cut | None = None,
+    candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
     """Pick the quantile of level 0.01: the smallest value itself would reveal one person."""
-    return ExtremeOf(as_node(column), _found_or_given("min", bounds), _candidates(candidates), (_EXTREME,))
+    return ExtremeOf(
+        as_node(column), _found_or_given("min", bounds, cut), _candidates(candidates), (_EXTREME,), cut=cut
+    )
 
 
 def max(
-    column: str | Expr, *, bounds: BoundsGiven = None, candidates: Iterable[Number] | None = None
+    column: str | Expr,
+    *,
+    bounds: BoundsGiven = None,
+    cut: Cut | None = None,
+    candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
     """Pick the quantile of level 0.99: the largest value itself would reveal one person."""
     return ExtremeOf(
         as_node(column),
-        _found_or_given("max", bounds),
+        _found_or_given("max", bounds, cut),
         _candidates(candidates),
         (1 - _EXTREME,),
         largest=True,
+        cut=cut,
     )
 
 
@@ -366,9 +406,14 @@ def _bounds(name: str, bounds: Sequence[Number] | None) -> Range | None:
     return None if bounds is None else read_bounds(name, bounds)
 
 
-def _found_or_given(name: str, bounds: BoundsGiven) -> RangeOrAuto | None:
-    """Read bounds, or that the plan finds them."""
-    return AUTO if isinstance(bounds, str) and bounds == AUTO else _bounds(name, bounds)
+def _found_or_given(name: str, bounds: BoundsGiven, cut: Cut | None) -> RangeOrAuto | None:
+    """Read bounds, or that the plan finds them; ``cut`` is only for those, given here or declared."""
+    read_cut(cut)
+    if isinstance(bounds, str) and bounds == AUTO:
+        return AUTO
+    if bounds is not None and cut is not None:
+        raise cut_without_search(Set(bounds=AUTO, cut=cut))
+    return _bounds(name, bounds)
 
 
 def _options(

@@ -365,6 +365,74 @@ def test_what_cannot_find_bounds_says_why(visits):
         assert str(error.value.fix)
 
 
+FIRST = "data = data.declaring("
+
+
+def test_where_no_search_is_offered_auto_is_refused_with_the_same_words(visits):
+    data = protected(bounds={"age": "auto"})
+    questions = {
+        "correlation": lambda: tc.correlation("x", "age", bounds=("auto", (0, 100))),
+        "slope": lambda: tc.slope("x", "age", bounds=((0, 9), "auto")),
+        "regression": lambda: visits.regress("x", on=["age"], bounds={"x": "auto", "age": (0, 100)}),
+        "all of a regression": lambda: visits.regress("x", on=["age"], bounds="auto"),
+        "crosstabs": lambda: visits.crosstabs(["ward", "age"], bins={"age": "auto"}),
+        "all of a table": lambda: visits.crosstabs(["age", "ward"], bins="auto"),
+        "synthesize": lambda: visits.synthesize(["ward", "age"], bins={"age": "auto"}),
+        "ranges": lambda: visits.ranges("age", bins="auto"),
+    }
+    for name, ask in questions.items():
+        with pytest.raises(TacitError, match="cannot find its bounds by itself") as refused:
+            ask()
+        assert refused.value.code == "not-allowed", name
+        assert str(refused.value.fix).startswith(FIRST), name
+    others = [
+        lambda: tc.best([1, 2], lambda price: tc.col("x") >= price, bounds="auto"),
+        lambda: tc.histogram("x", "auto"),
+        lambda: protected(bounds={"age": (0, 100)}).ranges("age", bins="auto"),
+        lambda: tc.stream(None, start="2026-01-01", days=7, bounds={"x": "auto"}, level="event", name="flu",
+                          budget=tc.Budget(epsilon=9)),
+        lambda: tc.surveys.question("auto"),
+        lambda: tc.maps.Box.read("auto"),
+        lambda: tc.mechanisms.Mean(epsilon=1, bounds="auto"),
+    ]  # fmt: skip
+    for other in others:
+        with pytest.raises(TacitError, match="cannot find its bounds by itself") as refused:
+            other()
+        assert refused.value.code == "not-allowed"
+        assert "auto" not in str(refused.value.fix)
+    for ask in (
+        lambda: data.ranges("age", bins=8), lambda: data.crosstabs(["ward", "age"], bins={"age": 3}),
+        lambda: data.regress("x", on=["age"], bounds={"x": (0, 9)}),
+        lambda: data.agg(c=tc.correlation("x", "age")),
+    ):  # fmt: skip
+        with pytest.raises(TacitError) as refused:
+            ask().plan(epsilon=1)
+        assert refused.value.code == "missing-bounds"
+        assert FIRST in str(refused.value.fix)
+
+
+def test_an_estimator_says_that_it_finds_no_bounds():
+    pytest.importorskip("sklearn")
+    from tacit.learn.estimators._declared_bounds import read_feature_bounds, read_target_bounds
+
+    for read in (lambda: read_feature_bounds("auto", 2), lambda: read_target_bounds("auto")):
+        with pytest.raises(TacitError, match="an estimator cannot find its bounds by itself"):
+            read()
+
+
+def test_the_fix_can_be_pasted_and_the_question_then_plans():
+    data = protected()
+    for column in ("age", "x"):
+        with pytest.raises(TacitError) as refused:
+            data.regress("x", on=["age"], bounds={column: "auto"})
+        scope = {"tc": tc, "data": data}
+        exec(str(refused.value.fix), scope)
+        data = scope["data"]
+    assert data.regress("x", on=["age"]).plan(epsilon=1).cost.spend.epsilon <= 1
+    assert data.ranges("age", bins=8).plan(epsilon=1)
+    assert data.agg(c=tc.correlation("x", "age")).plan(epsilon=1)
+
+
 # Twins ----------------------------------------------------------------------------------------------------
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from tacit.algebra import words_of
 from tacit.core import read_bounds, read_keys
-from tacit.errors import TacitError
 from tacit.fixes import Do, Set
-from tacit.parameters import Flag, Listed, RealNumber
+from tacit.parameters import Flag, Listed, RealNumber, refuse_auto
 from tacit.tables.questions._aggregates import (
     AUTO,
     Aggregate,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tacit.exact import Number
+    from tacit.fixes import Fix
     from tacit.tables.questions._aggregates import Cut, Range, RangeOrAuto
 
 #: RangeOrAuto as they are given with a question: a pair, ``"auto"``, or None where the dataset declares them.
@@ -158,7 +159,7 @@ def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, Non
     >>> correlation("age", "length_of_stay").words
     'correlation(age, length_of_stay)'
     """
-    return CorrelationOf(as_node(x), as_node(y), *_pair_bounds("correlation", bounds))
+    return CorrelationOf(as_node(x), as_node(y), *_pair_bounds("correlation", (x, y), bounds))
 
 
 def covariance(
@@ -173,7 +174,7 @@ def covariance(
     >>> covariance("age", "length_of_stay", population=True).word
     'covariance'
     """
-    pair_bounds = _pair_bounds("covariance", bounds)
+    pair_bounds = _pair_bounds("covariance", (x, y), bounds)
     return CovarianceOf(as_node(x), as_node(y), *pair_bounds, population=bool(population))
 
 
@@ -188,7 +189,7 @@ def slope(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) ->
     >>> slope("length_of_stay", "age").words
     'slope(length_of_stay, age)'
     """
-    return SlopeOf(as_node(y), as_node(x), *_pair_bounds("slope", bounds))
+    return SlopeOf(as_node(y), as_node(x), *_pair_bounds("slope", (y, x), bounds))
 
 
 def intercept(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -201,7 +202,7 @@ def intercept(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)
     >>> intercept("length_of_stay", "age").word
     'intercept'
     """
-    return InterceptOf(as_node(y), as_node(x), *_pair_bounds("intercept", bounds))
+    return InterceptOf(as_node(y), as_node(x), *_pair_bounds("intercept", (y, x), bounds))
 
 
 def r_squared(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -214,7 +215,7 @@ def r_squared(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)
     >>> r_squared("length_of_stay", "age").word
     'r_squared'
     """
-    return DeterminationOf(as_node(y), as_node(x), *_pair_bounds("r_squared", bounds))
+    return DeterminationOf(as_node(y), as_node(x), *_pair_bounds("r_squared", (y, x), bounds))
 
 
 def quantiles(
@@ -347,6 +348,7 @@ def max(
 
 def histogram(column: str | Expr, edges: Sequence[Number]) -> Aggregate:
     """Count rows between public edges: [e0, e1), [e1, e2) ... the last cell includes its upper edge."""
+    refuse_auto("a histogram", edges, Set(edges=[0, 10, 20]))
     return HistogramOf(as_node(column), tuple(float(edge) for edge in _EDGES.read("edges", edges)))
 
 
@@ -394,15 +396,9 @@ def best(
     return BestOf(options, tuple(as_value(score(value)) for value in options), _bounds("best", bounds))
 
 
-def _bounds(name: str, bounds: Sequence[Number] | None) -> Range | None:
+def _bounds(name: str, bounds: Sequence[Number] | None, fix: Fix | None = None) -> Range | None:
     """Read bounds that must be given."""
-    if isinstance(bounds, str) and bounds == AUTO:
-        raise TacitError(
-            "not-allowed",
-            f"{name} cannot find its bounds by itself",
-            why="only means, sums, spreads and quantiles of one expression find bounds within their plan",
-            fix=Do("find-bounds-first", expression="COLUMN"),
-        )
+    refuse_auto(name, bounds, Set(bounds=(0, 100)) if fix is None else fix)
     return None if bounds is None else read_bounds(name, bounds)
 
 
@@ -425,9 +421,13 @@ def _options(
     return tuple(value for value in values if isinstance(value, float | str | bool))
 
 
-def _pair_bounds(name: str, bounds: PairBounds) -> tuple[Range | None, Range | None]:
+def _pair_bounds(
+    name: str, columns: tuple[str | Expr, str | Expr], bounds: PairBounds
+) -> tuple[Range | None, Range | None]:
+    first = [Do("find-bounds-first", expression=words_of(as_node(one))) for one in columns]
+    refuse_auto(name, bounds, first[0])
     x, y = _PAIR_BOUNDS.read("bounds", bounds)
-    return _bounds(name, x), _bounds(name, y)
+    return _bounds(name, x, first[0]), _bounds(name, y, first[1])
 
 
 def _level(q: Number) -> Fraction:

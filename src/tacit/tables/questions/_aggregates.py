@@ -36,7 +36,7 @@ from tacit.algebra import (
     words_of,
 )
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Declare, Do, Fix, Set
+from tacit.fixes import Declare, Do, Either, Fix, Set
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.reading._readings import (
     NumberReading,
@@ -262,14 +262,19 @@ def is_yes_no(node: Node | None) -> bool:
             return False
 
 
-def bounds_missing(word: str, argument: Node) -> TacitError:
-    """Refuse an aggregate of an expression that has no bounds."""
+def bounds_missing(word: str, argument: Node, *, search: bool = False) -> TacitError:
+    """Refuse an aggregate of an expression that has no bounds; ``search``: another question can find them."""
     words = words_of(argument)
+    first = (Do("find-bounds-first", expression=words),) if search else ()
     return TacitError(
         "missing-bounds",
         f"{word} of {words} needs bounds",
         why="without a public range, one person could change the answer without limit",
-        fix=Declare("bounds", (0, 30), column=words)
+        fix=(
+            Either(Declare("bounds", (0, 30), column=words), *first)
+            if first
+            else Declare("bounds", (0, 30), column=words)
+        )
         if isinstance(argument, Column)
         else Do("bound-aggregate", expression=words, low="LOW", high="HIGH"),
     )

@@ -156,7 +156,9 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
         f"ask for AVG({arguments['expression']}) first, with --bounds {arguments['expression']}=auto, and "
         "declare the bounds that it finds in tacit.toml"
     ),
-    "suggest-limits": lambda *_: "tacit limits --epsilon 0.1 suggests a number, privately",
+    "suggest-limits": lambda *_: (
+        "leave this limit out, and tacit limits --epsilon 0.1 suggests a number, privately"
+    ),
     "give-key-file": _give_key_file,
     "give-witness-file": lambda *_: "keep the ledger in a folder that you may write to",
     "grow-budget": _grow_budget,

@@ -218,6 +218,8 @@ def _check_keys(keys: dict[str, Any] | None) -> None:
 def _check_limits(limits: dict[str, Any] | None) -> None:
     """Check the names of limits and that they are whole numbers; the dataset decides which it allows."""
     for name, value in (limits or {}).items():
+        if name in _LIMITS and value == "auto":
+            continue  # the dataset refuses it with its reason
         is_integer = value is None or (type(value) is int and 0 < value <= _MAX_LIMIT)
         if name not in _LIMITS or not is_integer:
             raise TacitError(

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import numpy as np
@@ -508,13 +510,18 @@ def test_a_twin_that_forgets_the_public_factor_is_caught(monkeypatch):
     assert not all(change.holds for change in changes(plan)[-1])
 
 
+def total_of(mechanisms):
+    """Return what mechanisms cost together, from their own scales and sensitivities."""
+    return reduce(add, [one.cost for one in mechanisms]).spend.epsilon
+
+
 def test_a_twin_that_pays_the_narrowing_twice_is_caught(monkeypatch):
     """The narrowing gets its own share; if the answer got it too, the plan would cost 1.0375 epsilon."""
     plan = protected().agg(m=tc.mean("x", bounds="auto")).plan(epsilon=1)
-    shares = [Fraction(one.sensitivity) / one.scale for one in members_of(plan)[0].task.mechanisms]
-    assert sum(shares) == 1
-    twin = [*shares[:2], shares[2] + Fraction(3, 80)]
-    assert sum(twin) == Fraction(83, 80)
+    octaves, narrowing, answer = members_of(plan)[0].task.mechanisms
+    assert total_of([octaves, narrowing, answer]) == 1
+    richer = DiscreteLaplace(epsilon=Fraction(63, 80), sensitivity=int(answer.sensitivity))
+    assert total_of([octaves, narrowing, richer]) == Fraction(83, 80)
     monkeypatch.setattr(_bounds_search, "answer_share", lambda *, narrowed: Fraction(63, 80))
     again = protected().agg(m=tc.mean("x", bounds="auto")).plan(epsilon=1)
     assert again.cost.spend.epsilon == 1  # the split is normalised, so a wrong share never costs more
@@ -541,6 +548,36 @@ def test_the_shared_range_is_read_off_the_noisy_counts_that_were_paid():
     assert together is not None
     assert search.bounds(noisy) == [together.bounds()] * 3
     assert CellNoise(search.noise.scale).upper(0.005 / 736) > 8 * search.noise.scale
+
+
+def shares_paid_counts(search):
+    """Whether groups without a range of their own share that of the noisy counts that were paid for."""
+    _bounds_search._ranges.cache_clear()
+    for value in (3.0, 40.0, 600.0, -9.0, 2.0**20):
+        counts = np.zeros((3, OctaveCells().size))
+        counts[:, OctaveCells().index(value)] = 8 * search.noise.scale  # no group alone is sure of it
+        together = find_bounds(counts.sum(axis=0), search.noise.pooled(3), OctaveCells())
+        assert together is not None
+        if search.bounds([counts.tolist()]) != [together.bounds()] * 3:
+            return False
+    return True
+
+
+def test_a_twin_whose_shared_range_is_drawn_a_second_time_is_caught(monkeypatch):
+    """A second draw that nobody pays for would give a range that does not follow from the noisy counts."""
+    plan = by_ward(protected(), m=tc.mean("x", bounds="auto")).plan(epsilon=1)
+    [search] = members_of(plan)[0].task.subject.searches.values()
+    search = replace(search, parts=None)
+    assert shares_paid_counts(search)
+    draw, real = np.random.default_rng(7), _bounds_search.find_group_bounds
+
+    def drawn_again(counts, noise, cells=None):
+        again = counts + draw.laplace(0, 2 * noise.scale, counts.shape)
+        return real(again, noise, cells)
+
+    monkeypatch.setattr(_bounds_search, "find_group_bounds", drawn_again)
+    assert not shares_paid_counts(search)
+    _bounds_search._ranges.cache_clear()
 
 
 def test_plans_with_known_bounds_are_what_they_were():

@@ -42,6 +42,7 @@ ACTIONS: Final[dict[str, str]] = {
     "convert-csv": "tc.tables.convert_csv({source!r}, {target!r}{reading}, lenient=True)",
     "convert-in-question": "CAST({expression} AS {type})",
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
+    "cut-rarely": 'bounds={{"{expression}": "auto"}}, cut="rare"',
     "declare-encoding": "tc.tables.csv_file({source!r}, encoding={encoding!r})",
     "export-release": "release.to_pandas()",
     "find-bounds-first": "data = data.declaring("

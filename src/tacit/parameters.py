@@ -21,7 +21,7 @@ from tacit.fixes import Choose, Code, Fix, Set
 __all__ = [
     "Anything", "Choice", "ColumnName", "Day", "Delta", "Flag", "Instance", "Integer", "Listed",
     "Mapped", "Matching", "Needed", "Omitted", "Pair", "Parameter", "Probability", "RealNumber", "Share",
-    "Text", "exactly_one",
+    "Text", "exactly_one", "refuse_auto",
 ]  # fmt: skip
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -29,6 +29,27 @@ _MOST_LETTERS = 200
 
 
 T = TypeVar("T")
+
+
+def refuse_auto(what: str, value: object, fix: Fix) -> None:
+    """Refuse ``"auto"`` where Tacit finds nothing by itself; ``what``, such as ``a regression``, is asked.
+
+    Examples
+    --------
+    >>> refuse_auto("a histogram", "auto", Set(edges=[0, 10, 20]))
+    Traceback (most recent call last):
+    tacit.errors.TacitError: a histogram cannot find its bounds by itself
+      why: only means, sums, spreads and quantiles of one expression find bounds within their plan
+      fix: edges=[0, 10, 20]
+      code: not-allowed
+    """
+    if isinstance(value, str) and value == "auto":
+        raise TacitError(
+            "not-allowed",
+            f"{what} cannot find its bounds by itself",
+            why="only means, sums, spreads and quantiles of one expression find bounds within their plan",
+            fix=fix,
+        )
 
 
 class Parameter(Protocol):

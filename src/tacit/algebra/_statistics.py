@@ -104,7 +104,8 @@ class FoundGrid(ValueGrid):
     """The grid of a value whose bounds an earlier step of the same plan finds: shares of their range.
 
     Its width is the weight that the mechanism is calibrated for. Once the bounds are known, values are
-    rounded to about 2^bits steps between them, and multiplied by the factor of their statistic.
+    rounded to about 2^bits steps between them, and multiplied by the factor of their statistic. ``cut`` is
+    ``"rare"`` where the range reaches further out, so that few values lie beyond it.
 
     Examples
     --------
@@ -113,13 +114,15 @@ class FoundGrid(ValueGrid):
     """
 
     bits: int
+    cut: str | None = field(default=None, metadata={"optional": True}, kw_only=True)
 
 
-def found_grid(bits: int, weight_bits: int, *, signed: bool = False) -> FoundGrid:
+def found_grid(bits: int, weight_bits: int, *, signed: bool = False, cut: str | None = None) -> FoundGrid:
     """Return the grid of bounds that are found later; ``signed``: values count from zero, either way."""
     weight = 2**weight_bits
     lowest = -weight if signed else 0
-    return FoundGrid(Fraction(lowest, weight), Fraction(1), Fraction(1, weight), lowest, weight, bits)
+    ends = Fraction(lowest, weight), Fraction(1), Fraction(1, weight)
+    return FoundGrid(*ends, lowest, weight, bits, cut=cut)
 
 
 def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
@@ -421,6 +424,7 @@ class FoundCandidates:
     """Evenly spaced candidates, at most ``size``, between bounds that an earlier step finds."""
 
     size: int
+    cut: str | None = field(default=None, metadata={"optional": True}, kw_only=True)
 
     @property
     def values(self) -> tuple[float | str | bool, ...]:

@@ -208,8 +208,8 @@ _YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Charge without aski
 def ask_tables(
     sentence: TableSentence, facts: DeclaredFacts, total: Total, files: OutputFiles, payer: question.Payer,
     place: question.Declarations, *, source: _FileArgument = None, budget: _WholeBudgetOption = None,
-    budget_delta: _DeltaOfBudgetOption = 0, size: _SizeOption = None, yes: _YesFlag = False,
-    plan: _PlanFlag = False, as_json: JsonOption = False,
+    budget_delta: _DeltaOfBudgetOption = 0, size: _SizeOption = None, cut: question.CutOption = None,
+    yes: _YesFlag = False, plan: _PlanFlag = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Ask a table in one sentence; what is missing is asked. Shows the price, then charges and answers.
 
@@ -228,7 +228,7 @@ def ask_tables(
         prompts.missing.append("--yes")
     prompts.check()
     automatic = [f"{c}=auto" for _, c in sentence.numbers if c not in draft.facts.get("bounds", {})]
-    price = question.Price(**total.goal, size=size, bounds=list(dict.fromkeys(automatic)) or None)
+    price = question.Price(**total.goal, size=size, bounds=list(dict.fromkeys(automatic)) or None, cut=cut)
     sql = sentence.sql(draft.config.tables(draft.name)[0])
     note_dataset(draft.file, draft.config, draft.name, sql)
 

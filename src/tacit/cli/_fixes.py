@@ -149,13 +149,16 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "convert-csv": _convert_csv,
     "convert-in-question": _convert_in_question,
     "create-account": _create_account,
+    "cut-rarely": lambda arguments, _: f"--bounds {typed(str(arguments['expression']))}=auto --cut rare",
     "declare-encoding": _declare_encoding,
     "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",
     "find-bounds-first": lambda arguments, _: (
         f"ask for AVG({arguments['expression']}) first, with --bounds {arguments['expression']}=auto, and "
         "declare the bounds that it finds in tacit.toml"
     ),
-    "suggest-limits": lambda *_: "tacit limits --epsilon 0.1 suggests a number, privately",
+    "suggest-limits": lambda *_: (
+        "leave this limit out, and tacit limits --epsilon 0.1 suggests a number, privately"
+    ),
     "give-key-file": _give_key_file,
     "give-witness-file": lambda *_: "keep the ledger in a folder that you may write to",
     "grow-budget": _grow_budget,
@@ -278,7 +281,7 @@ _RENAMED: Final = {
 _FLAGS: Final = frozenset({"again", "directed", "promised", "replace"})
 _OPTIONS: Final = frozenset(
     {
-        "account", "advantage", "baseline", "charge", "confidence", "days", "days-before",
+        "account", "advantage", "baseline", "charge", "confidence", "cut", "days", "days-before",
         "degree-bound", "delta", "epsilon", "error",
         "false-alarm", "family", "focus", "k", "lat", "level", "lon", "mean-degree", "most-days", "n",
         "nodes", "prior", "purpose", "rho",

@@ -45,6 +45,13 @@ KeysOption = Annotated[
     list[str] | None,
     typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),
 ]
+CutOption = Annotated[
+    str | None,
+    typer.Option(
+        help="rare: bounds that the plan finds reach further out (times 4), so that few values lie beyond "
+        "them; a frequency, not a guarantee."
+    ),
+]
 _MOST_PANELS = 6
 
 
@@ -75,6 +82,7 @@ class Price(Total):
             "COLUMN=LOW:HIGH, a public range for this question; may be repeated.",
         ),
     ] = None
+    cut: CutOption = None
 
     def plan(
         self, dataset: TableDataset, sql: str, keys: Mapping[str, list[object]] | None
@@ -82,7 +90,8 @@ class Price(Total):
         """Plan a question at this price."""
         limits = dict(read_limit_option(text) for text in self.limit or ()) or None
         bounds = dict(read_question_bounds_option(text) for text in self.bounds or ()) or None
-        return dataset.sql(sql, keys=keys, limits=limits, bounds=bounds).plan(
+        cut: Any = self.cut  # the library reads it
+        return dataset.sql(sql, keys=keys, limits=limits, bounds=bounds, cut=cut).plan(
             **self.goal, within=self.within, size=self.size
         )
 

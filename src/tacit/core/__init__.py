@@ -49,7 +49,7 @@ from tacit.core._facts import (
     read_keys,
     read_kind,
 )
-from tacit.core._found_bounds import FoundBounds
+from tacit.core._found_bounds import RARE_CUT, FoundBounds
 from tacit.core._goal import ANY_TOTAL, DELTA, RHO, RHO_WITH_DELTA, SIZE, WEIGHTS, WITHIN, Goal, warn_of_delta
 from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan, in_promised_words, members_of, with_audit
 from tacit.core._protocols import (
@@ -96,6 +96,7 @@ __all__ = [
     "KEY_KINDS",
     "KINDS",
     "PLAN_SCHEMA",
+    "RARE_CUT",
     "RHO",
     "RHO_WITH_DELTA",
     "SIZE",

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from tacit.core._display import fitted, in_html, rendered, shown_cell
+from tacit.core._found_bounds import RARE_CUT
 from tacit.core._shown_digits import HIDDEN, hidden_values
 from tacit.core._tabular import NO_INTERVAL, lacking
 from tacit.fixes import Choose
@@ -110,7 +111,7 @@ def _cut_to_found_bounds(answer: AnswerTable) -> list[str]:
             beyond = f"what lies above {one.high[0]:.6g}" if len(one.low) == 1 else "what lies beyond them"
             sentences.append(
                 f"{names}: values of {one.of} are cut to {ends} (bounds found privately); {beyond} is not "
-                "in it"
+                f"in it{'' if one.cut is None else f'; {RARE_CUT}'}"
             )
         sentences += _at_least(answer, one)
         if lacking_range:

@@ -6,12 +6,20 @@ They are read off noisy counts that the plan paid for. So they are public facts 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.core._protocols import JSON
+
+
+#: What a range with a rare cut is, measured and not more: no private interval can promise it for all data.
+RARE_CUT: Final = (
+    "values beyond the ends are then rare: in our measurements intervals covered the mean of all values in "
+    "92 to 95 % of draws, worst data set about 60 %; a frequency, not a guarantee; who needs a guarantee "
+    "declares a hard maximum"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,8 @@ class FoundBounds:
         values that are declared to be at least 0.
     source
         The declared table and column that hold the values as they are; None for what was computed.
+    cut
+        ``"rare"`` where the bounds reach further out than usual, so that few values lie beyond them.
     """
 
     of: str
@@ -42,6 +52,7 @@ class FoundBounds:
     rows: tuple[float | None, ...]
     lowered: tuple[str, ...] = ()
     source: tuple[str, str] | None = None
+    cut: str | None = None
 
     def shown(
         self,
@@ -82,6 +93,7 @@ class FoundBounds:
             "rows": list(self.rows),
             "lowered": list(self.lowered),
             "source": None if self.source is None else list(self.source),
+            **({} if self.cut is None else {"cut": self.cut}),
         }
 
     @classmethod
@@ -96,7 +108,9 @@ class FoundBounds:
             raise ValueError("not bounds")
         if any(a is not None and b is not None and not a < b for a, b in pairs):
             raise ValueError("not bounds")
-        source = document["source"]
+        source, cut = document["source"], document.get("cut")
+        if cut not in {None, "rare"}:
+            raise ValueError("not bounds")
         return cls(
             str(document["of"]),
             tuple(str(name) for name in document["columns"]),
@@ -105,4 +119,5 @@ class FoundBounds:
             rows,
             tuple(str(name) for name in document["lowered"]),
             None if source is None else (str(source[0]), str(source[1])),
+            cut,
         )

@@ -32,13 +32,13 @@ from tacit.algebra import (
 from tacit.core import Draft, Forecast, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational, read_fraction
-from tacit.fixes import Choose, Declare, Either, Set
+from tacit.fixes import Choose, Declare, Do, Either, Set
 from tacit.inference._linear_regression import LinearFit, MeasuredColumn
 from tacit.inference._logistic_regression import LogisticColumn, LogisticFit
 from tacit.inference._measured_rows import check_one_row, contribution_of, count_noise, noise_of, task_of
 from tacit.inference._regression_table import RegressionTable
 from tacit.inference._survival import read_survival, survival_design
-from tacit.parameters import Choice, Omitted
+from tacit.parameters import Choice, Omitted, refuse_auto
 from tacit.tables import read_axes, read_rows, rows_document, rows_question
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ def _column(
     resolve(Column(name), facts)
     fact = facts[name]
     if name in bounds:
+        refuse_auto("a regression", bounds[name], Do("find-bounds-first", expression=name))
         low, high = (rational(f"a bound of {name}", end, zero=True, negative=True) for end in bounds[name])
         if not low < high:
             raise bad_parameter(
@@ -189,6 +190,7 @@ def _column(
                 Declare("bounds", (0, 100), column=name),
                 Declare("keys", ["A", "B"], column=name),
                 Set(keys={name: [False, True]}),
+                Do("find-bounds-first", expression=name),
             ),
         )
     return MeasuredColumn(name, float(fact_bounds[0]), float(fact_bounds[1])), node
@@ -432,6 +434,7 @@ def regress_design(
         fix = Set(bins={on[0]: 5})
         Omitted("for a logistic regression, which uses bins", fix=fix).read("bounds", bounds or None)
         return logistic_design(rows, outcome, list(on), bins, keys)
+    refuse_auto("a regression", bounds, Do("find-bounds-first", expression=on[0]))
     fix = Set(bounds={on[0]: (0, 100)})
     Omitted("for a linear regression, which uses bounds", fix=fix).read("bins", bins or None)
     return linear_design(rows, outcome, list(on), dict(bounds or {}), keys)

@@ -20,7 +20,7 @@ import numpy as np
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Either, Say, Set
-from tacit.parameters import RealNumber
+from tacit.parameters import RealNumber, refuse_auto
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +77,7 @@ class Box:
         """Read a box, or refuse with what is wrong in it; one that looks swapped is named as such."""
         if isinstance(given, cls):
             return given
+        refuse_auto("a map", given, Set(**{name: ((45.8, 5.9), (47.9, 10.6))}))
         try:
             (south, west), (north, east) = (tuple(map(float, corner)) for corner in given)  # type: ignore[attr-defined]
         except (TypeError, ValueError, OverflowError):

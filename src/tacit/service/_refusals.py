@@ -334,6 +334,7 @@ WORDS_OF_SERVICE_ACTIONS: Final[dict[str, Callable[[Mapping[str, object]], str]]
     "convert-csv": _says("ask the operator to repair the file, or to convert it to Parquet"),
     "convert-in-question": _formatted("convert-in-question"),
     "create-account": _says("choose one of your allotments, or ask the curator for one"),
+    "cut-rarely": lambda a: f"send the bounds auto for {a['expression']} too, or no cut",
     "declare-encoding": _says("ask the operator to declare the encoding of the file"),
     "export-release": _says("download the answer as CSV and compute it there"),
     "find-bounds-first": lambda a: (

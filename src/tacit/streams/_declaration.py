@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError
 from tacit.exact import count, rational
-from tacit.fixes import Code, Either, Say, Set
+from tacit.fixes import Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_ledger, own_memory
-from tacit.parameters import Choice, Needed, Omitted
+from tacit.parameters import Choice, Needed, Omitted, refuse_auto
 from tacit.streams._folder import Admission, StreamFolder
 from tacit.streams._horizon import read_horizon
 from tacit.streams._stream import Level, Stream, _Session, fixes_of_streams
@@ -295,6 +295,8 @@ def _facts_as_json(
     types: Mapping[str, str] | None,
 ) -> dict[str, JSON]:
     """Return the public facts about columns as the folder keeps them."""
+    for column, pair in (bounds or {}).items():
+        refuse_auto("a stream", pair, Declare("bounds", (0, 30), column=column, function="tc.stream"))
     return {
         "bounds": {
             c: [str(rational(c, b, zero=True, negative=True)) for b in pair]

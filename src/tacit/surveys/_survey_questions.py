@@ -26,6 +26,7 @@ from tacit.mechanisms import (
     choose_randomizer,
     randomizer_from_json,
 )
+from tacit.parameters import refuse_auto
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,6 +144,7 @@ def read_question(name: str, declaration: object) -> DeclaredQuestion:
 def _read_answers(
     answers: object,
 ) -> tuple[AnswerFormat, tuple[AnswerLabel, ...], tuple[Fraction, Fraction] | None]:
+    refuse_auto("a survey", answers, _FORMS)
     match answers:
         case bool():
             pass

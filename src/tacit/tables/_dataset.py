@@ -176,6 +176,7 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         keys: Mapping[str, Sequence[object] | str] | None = None,
         limits: Mapping[str, int | None] | None = None,
         bounds: Mapping[str, Sequence[Number] | Literal["auto"]] | None = None,
+        cut: Literal["rare"] | None = None,
     ) -> Query:
         """Ask in SQL.
 
@@ -194,10 +195,13 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         bounds
             Ranges by column for this question alone: ``{"stay": (0, 30)}``; with ``"auto"`` the plan finds
             them privately, at a quarter of its cost.
+        cut
+            ``"rare"``: bounds that the plan finds reach further out, so that few values lie beyond them; a
+            frequency and not a guarantee.
         """
         from tacit.tables.sql import parse_query
 
-        return parse_query(query, self if limits is None else self._limited(limits), keys, bounds)
+        return parse_query(query, self if limits is None else self._limited(limits), keys, bounds, cut)
 
     def _limited(self, limits: Mapping[str, int | None]) -> TableDataset:
         """Return the dataset as a question with other limits sees it; refuse limits that it cannot have.

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import numpy as np
@@ -221,6 +223,9 @@ def test_a_service_plans_found_bounds_at_the_price_that_python_has(visits):
         dataset="visits", sql="SELECT AVG(x) AS m FROM visits", epsilon="1/2", bounds={"x": "auto"}
     )
     assert plan_of(visits, read_ask(body)) == visits.agg(m=tc.mean("x", bounds="auto")).plan(epsilon=0.5)
+    rare = body.model_copy(update={"cut": "rare"})
+    asked = visits.agg(m=tc.mean("x", bounds="auto", cut="rare")).plan(epsilon=0.5)
+    assert plan_of(visits, read_ask(rare)) == asked
     given = body.model_copy(update={"bounds": {"x": [0, 60]}})
     assert plan_of(visits, read_ask(given)) == visits.agg(m=tc.mean("x", bounds=(0, 60))).plan(epsilon=0.5)
     with pytest.raises(TacitError, match="the word auto"):
@@ -262,6 +267,71 @@ def test_declared_bounds_serve_the_questions_that_find_none(visits):
     assert refused.value.code == "missing-bounds"
 
 
+def test_a_rare_cut_moves_only_the_ends_and_is_part_of_the_plan_only_where_it_is_asked_for(visits):
+    usual = by_ward(visits, m=tc.mean("x", bounds="auto")).plan(epsilon=1)
+    rare = by_ward(visits, m=tc.mean("x", bounds="auto", cut="rare")).plan(epsilon=1)
+    sql = "SELECT ward, AVG(x) AS m FROM visits GROUP BY ward"
+    assert rare == visits.sql(sql, bounds={"x": "auto"}, cut="rare").plan(epsilon=1)
+    assert rare == protected(bounds={"x": "auto"}).sql(sql, cut="rare").plan(epsilon=1)
+    assert rare != usual
+    assert rare.cost.spend == usual.cost.spend
+    assert '"cut"' in json.dumps(members_of(rare)[0].task.question)
+    assert '"cut"' not in json.dumps([members_of(usual)[0].task.question, usual.to_json()])
+    assert visits.plan_from(json.loads(json.dumps(rare.to_json()))) == rare
+    release = rare.release()
+    [found] = Release.from_json(json.loads(json.dumps(release.to_json()))).found
+    assert found == release.found[0]
+    for words in (repr(rare), repr(release)):
+        text = " ".join(words.split())
+        assert "92 to 95 % of draws, worst data set about 60 %; a frequency, not a guarantee" in text
+    assert "frequency" not in repr(usual)
+    assert visits.declaring(release).agg(m=tc.mean("x")).plan(epsilon=1).release()
+
+
+def test_usual_and_rare_ends_of_one_plan_are_read_off_the_same_counts(visits):
+    plan = visits.agg(
+        m=tc.mean("x", bounds="auto"), r=tc.mean("x", bounds="auto", cut="rare"),
+        s=tc.sum("x", bounds="auto", cut="rare"), q=tc.median("x", bounds="auto", cut="rare"),
+    ).plan(epsilon=20)  # fmt: skip
+    assert sum(isinstance(getattr(one.statistic, "bins", None), OctaveBins) for one in
+               members_of(plan)[0].task.subject.steps) == 1  # fmt: skip
+    release = plan.release()
+    usual, rare = release.found
+    assert (usual.columns, rare.columns) == (("m",), ("r", "s", "q"))
+    assert (usual.cut, rare.cut) == (None, "rare")
+    assert rare.high[0] / usual.high[0] in {4, 4 / 1.5}  # a full end stays as it is
+    assert release["q"].value[0] == pytest.approx(spendings().x.median(), abs=3)
+    assert release["s"].value[0] == pytest.approx(spendings().x.sum(), rel=0.1)
+
+
+def test_no_neighbour_moves_the_steps_of_a_rare_cut_further_than_declared():
+    data = protected(spendings(5), rows=3)
+    asked = by_ward(data, m=tc.mean("x", bounds="auto", cut="rare"), s=tc.sum("x", bounds="auto"))
+    for step in changes(asked.plan(epsilon=1)):
+        assert all(change.holds for change in step)
+
+
+def test_a_rare_cut_is_refused_where_no_bounds_are_found(visits):
+    declared = protected(bounds={"x": (0, 60)})
+    refused = [
+        lambda: tc.mean("x", bounds=(0, 60), cut="rare"),
+        lambda: visits.agg(m=tc.mean("x", cut="rare")).plan(epsilon=1),
+        lambda: declared.agg(m=tc.sum("x", cut="rare")).plan(epsilon=1),
+        lambda: declared.sql("SELECT AVG(x) FROM visits", cut="rare"),
+        lambda: visits.sql("SELECT AVG(x) FROM visits", bounds={"x": (0, 60)}, cut="rare"),
+        lambda: visits.sql("SELECT COUNT(*) FROM visits", cut="rare"),
+        lambda: visits.per_unit(t=tc.sum("x", cut="rare")),
+    ]
+    for ask in refused:
+        with pytest.raises(TacitError) as error:
+            ask()
+        assert error.value.code == "not-allowed"
+        assert "auto" in str(error.value.fix)
+    for other in ("usual", 4, ["rare"]):
+        with pytest.raises(TacitError, match='must be "rare"'):
+            tc.mean("x", bounds="auto", cut=other)
+
+
 def test_an_audit_of_noisy_answers_finds_nothing():
     plan = protected(bounds={"x": "auto"}).agg(m=tc.mean("x")).plan(epsilon=1)
     found = tc.audit(plan, pairs=4, samples=400)
@@ -295,6 +365,74 @@ def test_what_cannot_find_bounds_says_why(visits):
             ask()
         assert error.value.code in {"not-allowed", "bad-parameter"}
         assert str(error.value.fix)
+
+
+FIRST = "data = data.declaring("
+
+
+def test_where_no_search_is_offered_auto_is_refused_with_the_same_words(visits):
+    data = protected(bounds={"age": "auto"})
+    questions = {
+        "correlation": lambda: tc.correlation("x", "age", bounds=("auto", (0, 100))),
+        "slope": lambda: tc.slope("x", "age", bounds=((0, 9), "auto")),
+        "regression": lambda: visits.regress("x", on=["age"], bounds={"x": "auto", "age": (0, 100)}),
+        "all of a regression": lambda: visits.regress("x", on=["age"], bounds="auto"),
+        "crosstabs": lambda: visits.crosstabs(["ward", "age"], bins={"age": "auto"}),
+        "all of a table": lambda: visits.crosstabs(["age", "ward"], bins="auto"),
+        "synthesize": lambda: visits.synthesize(["ward", "age"], bins={"age": "auto"}),
+        "ranges": lambda: visits.ranges("age", bins="auto"),
+    }
+    for name, ask in questions.items():
+        with pytest.raises(TacitError, match="cannot find its bounds by itself") as refused:
+            ask()
+        assert refused.value.code == "not-allowed", name
+        assert str(refused.value.fix).startswith(FIRST), name
+    others = [
+        lambda: tc.best([1, 2], lambda price: tc.col("x") >= price, bounds="auto"),
+        lambda: tc.histogram("x", "auto"),
+        lambda: protected(bounds={"age": (0, 100)}).ranges("age", bins="auto"),
+        lambda: tc.stream(None, start="2026-01-01", days=7, bounds={"x": "auto"}, level="event", name="flu",
+                          budget=tc.Budget(epsilon=9)),
+        lambda: tc.surveys.question("auto"),
+        lambda: tc.maps.Box.read("auto"),
+        lambda: tc.mechanisms.Mean(epsilon=1, bounds="auto"),
+    ]  # fmt: skip
+    for other in others:
+        with pytest.raises(TacitError, match="cannot find its bounds by itself") as refused:
+            other()
+        assert refused.value.code == "not-allowed"
+        assert "auto" not in str(refused.value.fix)
+    for ask in (
+        lambda: data.ranges("age", bins=8), lambda: data.crosstabs(["ward", "age"], bins={"age": 3}),
+        lambda: data.regress("x", on=["age"], bounds={"x": (0, 9)}),
+        lambda: data.agg(c=tc.correlation("x", "age")),
+    ):  # fmt: skip
+        with pytest.raises(TacitError) as refused:
+            ask().plan(epsilon=1)
+        assert refused.value.code == "missing-bounds"
+        assert FIRST in str(refused.value.fix)
+
+
+def test_an_estimator_says_that_it_finds_no_bounds():
+    pytest.importorskip("sklearn")
+    from tacit.learn.estimators._declared_bounds import read_feature_bounds, read_target_bounds
+
+    for read in (lambda: read_feature_bounds("auto", 2), lambda: read_target_bounds("auto")):
+        with pytest.raises(TacitError, match="an estimator cannot find its bounds by itself"):
+            read()
+
+
+def test_the_fix_can_be_pasted_and_the_question_then_plans():
+    data = protected()
+    for column in ("age", "x"):
+        with pytest.raises(TacitError) as refused:
+            data.regress("x", on=["age"], bounds={column: "auto"})
+        scope = {"tc": tc, "data": data}
+        exec(str(refused.value.fix), scope)
+        data = scope["data"]
+    assert data.regress("x", on=["age"]).plan(epsilon=1).cost.spend.epsilon <= 1
+    assert data.ranges("age", bins=8).plan(epsilon=1)
+    assert data.agg(c=tc.correlation("x", "age")).plan(epsilon=1)
 
 
 # Twins ----------------------------------------------------------------------------------------------------
@@ -372,13 +510,18 @@ def test_a_twin_that_forgets_the_public_factor_is_caught(monkeypatch):
     assert not all(change.holds for change in changes(plan)[-1])
 
 
+def total_of(mechanisms):
+    """Return what mechanisms cost together, from their own scales and sensitivities."""
+    return reduce(add, [one.cost for one in mechanisms]).spend.epsilon
+
+
 def test_a_twin_that_pays_the_narrowing_twice_is_caught(monkeypatch):
     """The narrowing gets its own share; if the answer got it too, the plan would cost 1.0375 epsilon."""
     plan = protected().agg(m=tc.mean("x", bounds="auto")).plan(epsilon=1)
-    shares = [Fraction(one.sensitivity) / one.scale for one in members_of(plan)[0].task.mechanisms]
-    assert sum(shares) == 1
-    twin = [*shares[:2], shares[2] + Fraction(3, 80)]
-    assert sum(twin) == Fraction(83, 80)
+    octaves, narrowing, answer = members_of(plan)[0].task.mechanisms
+    assert total_of([octaves, narrowing, answer]) == 1
+    richer = DiscreteLaplace(epsilon=Fraction(63, 80), sensitivity=int(answer.sensitivity))
+    assert total_of([octaves, narrowing, richer]) == Fraction(83, 80)
     monkeypatch.setattr(_bounds_search, "answer_share", lambda *, narrowed: Fraction(63, 80))
     again = protected().agg(m=tc.mean("x", bounds="auto")).plan(epsilon=1)
     assert again.cost.spend.epsilon == 1  # the split is normalised, so a wrong share never costs more
@@ -405,6 +548,36 @@ def test_the_shared_range_is_read_off_the_noisy_counts_that_were_paid():
     assert together is not None
     assert search.bounds(noisy) == [together.bounds()] * 3
     assert CellNoise(search.noise.scale).upper(0.005 / 736) > 8 * search.noise.scale
+
+
+def shares_paid_counts(search):
+    """Whether groups without a range of their own share that of the noisy counts that were paid for."""
+    _bounds_search._ranges.cache_clear()
+    for value in (3.0, 40.0, 600.0, -9.0, 2.0**20):
+        counts = np.zeros((3, OctaveCells().size))
+        counts[:, OctaveCells().index(value)] = 8 * search.noise.scale  # no group alone is sure of it
+        together = find_bounds(counts.sum(axis=0), search.noise.pooled(3), OctaveCells())
+        assert together is not None
+        if search.bounds([counts.tolist()]) != [together.bounds()] * 3:
+            return False
+    return True
+
+
+def test_a_twin_whose_shared_range_is_drawn_a_second_time_is_caught(monkeypatch):
+    """A second draw that nobody pays for would give a range that does not follow from the noisy counts."""
+    plan = by_ward(protected(), m=tc.mean("x", bounds="auto")).plan(epsilon=1)
+    [search] = members_of(plan)[0].task.subject.searches.values()
+    search = replace(search, parts=None)
+    assert shares_paid_counts(search)
+    draw, real = np.random.default_rng(7), _bounds_search.find_group_bounds
+
+    def drawn_again(counts, noise, cells=None):
+        again = counts + draw.laplace(0, 2 * noise.scale, counts.shape)
+        return real(again, noise, cells)
+
+    monkeypatch.setattr(_bounds_search, "find_group_bounds", drawn_again)
+    assert not shares_paid_counts(search)
+    _bounds_search._ranges.cache_clear()
 
 
 def test_plans_with_known_bounds_are_what_they_were():

@@ -347,3 +347,35 @@ def test_a_limit_that_the_plan_should_find_is_refused_with_the_question_that_sug
         with pytest.raises(tc.TacitError, match="cannot find the limit 'rows' by itself") as refused:
             ask()
         assert "data.suggest_limits().plan(epsilon=0.1).release()" in str(refused.value)
+
+
+def test_a_limit_that_a_config_a_command_or_a_service_leaves_open_is_refused_with_the_same_reason(tmp_path):
+    from tacit.cli._fixes import in_words_of_the_command
+    from tacit.cli._options import read_limit_option
+    from tacit.service.plans._asks import AskBody, plan_of, read_ask
+
+    example = tc.tables.example_visits()
+    facts = {"unit": "patient_id", "budget": tc.Budget(epsilon=1)}
+    visits = tc.protect(example, name="visits", **facts)
+    (tmp_path / "visits.csv").write_text("patient_id\n1\n2\n")
+    (tmp_path / "tacit.toml").write_text(
+        '[datasets.visits]\nsource = "visits.csv"\nunit = "patient_id"\nbudget = {epsilon = 1}\n'
+        'limits = {rows = "auto"}\n'
+    )
+    config = tc.tables.open_config(tmp_path / "tacit.toml")
+    body = AskBody(
+        dataset="visits", sql="SELECT COUNT(*) FROM visits", epsilon="1/2", limits={"rows": "auto"}
+    )
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    for ask in (
+        lambda: config.dataset("visits", ledger=tc.Ledger.memory()),
+        lambda: visits.sql(sql, limits=dict([read_limit_option("rows=auto")])),
+        lambda: plan_of(visits, read_ask(body)),
+        lambda: tc.protect({"a": example, "b": example}, limits={"a": {"rows": "auto"}}, **facts),
+    ):
+        with pytest.raises(tc.TacitError, match="cannot find the limit 'rows' by itself") as refused:
+            ask()
+        words = str(in_words_of_the_command(refused.value).fix)
+        assert "leave this limit out" in words
+        assert "tacit limits --epsilon 0.1" in words
+    assert visits.suggest_limits().plan(epsilon=0.1).release().to_dict()

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
-from tacit.parameters import Listed
+from tacit.parameters import Listed, refuse_auto
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,7 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
     >>> low.tolist(), high.tolist()
     ([0.0, 0.0], [10.0, 10.0])
     """
+    refuse_auto("an estimator", bounds, Code("bounds=([0, 18], [1, 99])"))
     if bounds is None:
         raise TacitError(
             "missing-bounds",
@@ -118,6 +119,7 @@ def read_target_bounds(bounds: Any) -> tuple[float, float]:
     >>> read_target_bounds((25, 346))
     (25.0, 346.0)
     """
+    refuse_auto("an estimator", bounds, Code("target_bounds=(0, 100)"))
     if bounds is None:
         raise TacitError(
             "missing-bounds",

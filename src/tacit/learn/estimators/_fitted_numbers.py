@@ -21,7 +21,7 @@ from tacit.errors import bad_parameter
 from tacit.fixes import Code
 from tacit.learn._arrays import from_document, to_document
 from tacit.learn.estimators._declared_bounds import read_feature_bounds
-from tacit.parameters import Instance, Integer, Listed, Mapped
+from tacit.parameters import Instance, Integer, Listed, Mapped, refuse_auto
 from tacit.report import Report, ReportTable
 from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, chosen, numbers
 
@@ -216,6 +216,7 @@ def _by_name(parameter: str, declared: Any, names: Sequence[str]) -> dict[str, A
 
 def _read_cuts(declared: Any) -> tuple[float, ...]:
     """Read the cuts of one feature: finite, increasing numbers."""
+    refuse_auto("an estimator", declared, Code(_CUTS))
     rising = Listed("finite numbers", "[30, 40, 50]", least=0, most=_MAX_BINS - 1, rising=True)
     try:
         cuts = tuple(rising.read("cuts", [float(cut) for cut in declared]))

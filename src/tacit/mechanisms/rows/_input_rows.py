@@ -15,7 +15,7 @@ from tacit.errors import TacitError
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._input_values import packed, types_of, wrong_input
-from tacit.parameters import Pair, RealNumber
+from tacit.parameters import Pair, RealNumber, refuse_auto
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -119,6 +119,7 @@ def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fractio
             why="the sensitivity is infinite; choose a range that is known without looking at the data",
             fix=Set(bounds=(0, 200_000)),
         )
+    refuse_auto("this mechanism", bounds, Set(bounds=(0, 200_000)))
     low, high = Pair("a low and a high finite number").read("bounds", bounds)
     return low, high
 

@@ -136,6 +136,7 @@ class AskBody(Body):
     ] = None
     limits: _Object = None
     bounds: _Object = None
+    cut: Annotated[Literal["rare"] | None, BeforeValidator(empty_as_none)] = None
     size: Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, BeforeValidator(typed_integer)] = None
     #: The allotment that pays; by default one that has paid for the answer, else the person's newest.
     account: Annotated[Name | None, BeforeValidator(empty_as_none)] = None
@@ -160,9 +161,9 @@ def read_ask(body: AskBody) -> dict[str, Any]:
 def ask_document(body: AskBody) -> dict[str, Any]:
     """Return a question as JSON, without what is empty; numbers are exact, in text."""
     document: dict[str, Any] = {"dataset": body.dataset}
-    for name in ("sql", "plan", "method", "arguments", "keys", "limits", "bounds", "size"):
+    for name in ("sql", "plan", "method", "arguments", "keys", "limits", "bounds", "cut", "size"):
         if (value := getattr(body, name)) is not None:
-            document[name] = value if name == "sql" else _plain(value)
+            document[name] = value if name in {"sql", "cut"} else _plain(value)
     for name in _NUMBERS:
         if (number := getattr(body, name)) is not None:
             document[name] = str(number)
@@ -217,6 +218,8 @@ def _check_keys(keys: dict[str, Any] | None) -> None:
 def _check_limits(limits: dict[str, Any] | None) -> None:
     """Check the names of limits and that they are whole numbers; the dataset decides which it allows."""
     for name, value in (limits or {}).items():
+        if name in _LIMITS and value == "auto":
+            continue  # the dataset refuses it with its reason
         is_integer = value is None or (type(value) is int and 0 < value <= _MAX_LIMIT)
         if name not in _LIMITS or not is_integer:
             raise TacitError(
@@ -360,7 +363,7 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
         The dataset: with its data, or opened from its public facts alone.
     ask
         The question as `read_ask` returns it: ``{sql}``, ``{plan}`` or ``{method, arguments}``, with
-        ``{epsilon, delta, rho, within, confidence, keys, limits, bounds, size}``; or a risk and its
+        ``{epsilon, delta, rho, within, confidence, keys, limits, bounds, cut, size}``; or a risk and its
         ``total`` in place of the first.
 
     Examples
@@ -424,6 +427,7 @@ def _plan_of_sql(dataset: Any, ask: Mapping[str, Any]) -> Plan[Any]:
             keys=None if keys is None else _float_keys(keys),
             limits=ask.get("limits"),
             bounds=exact_values(ask["bounds"]) if "bounds" in ask else None,
+            cut=ask.get("cut"),
         )
     _check_columns(query.question.aggregates)
     size = ask.get("size")

@@ -52,6 +52,7 @@ from tacit.strategies import (
     MAX_GROUPS,
     NARROWING_SHARE,
     OCTAVE_SHARE,
+    WIDENING,
     CellNoise,
     OctaveCells,
     answer_share,
@@ -83,6 +84,12 @@ _WHOLE = frozenset({
 def is_open(statistic: Statistic) -> bool:
     """Return whether the bounds of a statistic are found by an earlier step."""
     return isinstance(statistic.grid, FoundGrid) or isinstance(_bins(statistic), FoundCandidates)
+
+
+def cut_of(statistic: Statistic) -> str | None:
+    """Return how far the bounds reach that are found for a statistic; None as usual."""
+    cuts = (getattr(one, "cut", None) for one in (statistic.grid, _bins(statistic)))
+    return next((cut for cut in cuts if cut is not None), None)
 
 
 def search_steps(steps: Sequence[MeasuredStep]) -> tuple[MeasuredStep, ...]:
@@ -196,6 +203,8 @@ class BoundsSearch:
         Whether all groups share one count, and so one range.
     declared
         Bounds that are declared all the same, such as a wide range; what is found stays within them.
+    cuts
+        How far the ranges reach that are asked for: ``"rare"`` where few values shall lie beyond the ends.
     """
 
     argument: Node
@@ -206,6 +215,7 @@ class BoundsSearch:
     groups: int
     pooled: bool
     declared: Range | None = None
+    cuts: tuple[str | None, ...] = (None,)
 
     @property
     def cells(self) -> OctaveCells:
@@ -228,17 +238,20 @@ class BoundsSearch:
         counts = np.array(noisy[self.octaves], dtype=np.float64).reshape(-1, self.cells.size)
         return list(_ranges(self, counts.tobytes()))
 
-    def bounds(self, noisy: Sequence[Any]) -> list[Range | None]:
-        """Return the bounds of each group; None where no range was found."""
-        ranges = self.ranges(noisy)
+    def bounds(self, noisy: Sequence[Any], cut: str | None = None) -> list[Range | None]:
+        """Return the bounds of each group; None where no range was found.
+
+        Post-processing of the noisy counts, however far the range reaches.
+        """
+        ranges, widening = self.ranges(noisy), WIDENING[cut or "usual"]
         if self.parts is None or self.part_noise is None:
-            bounds: list[Range | None] = [None if own is None else own.bounds() for own in ranges]
+            bounds: list[Range | None] = [None if own is None else own.bounds(widening) for own in ranges]
         else:
             counts = [
                 line[: 0 if own is None else len(own.parts) - 1]
                 for own, line in zip(ranges, noisy[self.parts], strict=True)
             ]
-            bounds = narrow_group_bounds(ranges, counts, self.part_noise)
+            bounds = narrow_group_bounds(ranges, counts, self.part_noise, widening)
         within = [None if ends is None else self._within_declared(ends) for ends in bounds]
         return within * self.groups if self.pooled else within
 
@@ -292,8 +305,15 @@ def searches_of(
                 groups,
                 groups > MAX_GROUPS or bool(question.levels),
                 declared_range(question, node),
+                _cuts(steps, node),
             )
     return searches
+
+
+def _cuts(steps: Sequence[MeasuredStep], node: Node) -> tuple[str | None, ...]:
+    """Return how far the ranges of an expression reach that steps ask for, as usual first."""
+    own = [one.statistic for one in steps if is_open(one.statistic) and one.statistic.argument == node]
+    return tuple(sorted({cut_of(one) for one in own}, key=lambda cut: cut or ""))
 
 
 def declared_range(question: TableQuestion, node: Node) -> Range | None:

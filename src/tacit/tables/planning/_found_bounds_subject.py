@@ -28,6 +28,7 @@ from tacit.algebra import (
 )
 from tacit.core import FoundBounds, Step
 from tacit.tables.planning._bounds_search import (
+    cut_of,
     is_open,
     on_bounds,
     searches_of,
@@ -195,7 +196,7 @@ class FoundBoundsSubject(TableSubject):
 
     def _bounds(self, statistic: Statistic, noisy: Sequence[Any]) -> list[Range | None]:
         """Return the bounds of each group for a statistic."""
-        return self.searches[statistic.argument].bounds(noisy)  # type: ignore[index]
+        return self.searches[statistic.argument].bounds(noisy, cut_of(statistic))  # type: ignore[index]
 
     def _found_statistics(self, statistic: Statistic, noisy: Sequence[Any]) -> list[Any]:
         """Return a statistic on the bounds of each group."""
@@ -265,13 +266,21 @@ class FoundBoundsSubject(TableSubject):
             return ()
         return tuple(c.name for c in columns if c.aggregate.word in {"mean", "sum"})
 
+    def _cut_columns(self, argument: Node, cut: str | None) -> list[ReleasedColumn]:
+        """Return the columns that are computed from values cut to the same bounds of an expression."""
+        return [
+            c
+            for c in self._on(argument)
+            if not isinstance(c.reading, PartsCount) and cut_of(self.noises[c.step].statistic) == cut
+        ]
+
     def _found(self, noisy: Sequence[Any]) -> tuple[FoundBounds, ...]:
         """Return the bounds that were found, for each line of the groups."""
         found = []
-        for argument, search in self.searches.items():
-            columns = [c for c in self._on(argument) if not isinstance(c.reading, PartsCount)]
+        for argument, cut in [(node, cut) for node, one in self.searches.items() for cut in one.cuts]:
+            columns = self._cut_columns(argument, cut)
             steps = {c.step: self.noises[c.step].statistic for c in columns}
-            bounds = search.bounds(noisy)
+            bounds = self.searches[argument].bounds(noisy, cut)
             if self.asked.levels:
                 bounds = bounds[:1] * len(lines_of(self._keys, self.asked.levels)[0])
             totals = all(isinstance(one, Sums) for one in steps.values())
@@ -293,6 +302,7 @@ class FoundBoundsSubject(TableSubject):
                     source=source_of(self.asked.input, argument.name)
                     if isinstance(argument, Column)
                     else None,
+                    cut=cut,
                 )
             )
         return tuple(found)

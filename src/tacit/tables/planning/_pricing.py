@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from tacit.core import Goal
     from tacit.tables._dataset import TableDataset
     from tacit.tables.planning._steps import PaidStep
-    from tacit.tables.questions._aggregates import Aggregate, RangeOrAuto
+    from tacit.tables.questions._aggregates import Aggregate, HostKey
     from tacit.tables.reading._readings import Reading
 
 
@@ -376,10 +376,10 @@ def lower(
 
 def _context(question: TableQuestion, *, by_row: bool, added: bool, single: bool) -> LoweringContext:
     order = (Sums, MomentSums, SquareSums)
-    hosts: dict[tuple[Node, RangeOrAuto], MomentSums | Sums] = {}
+    hosts: dict[HostKey, MomentSums | Sums] = {}
     for _, aggregate in question.aggregates:
         if isinstance(aggregate, SumOf):
-            key = aggregate.argument, aggregate.asked_bounds
+            key = aggregate.host_key
             smallest = aggregate.smallest_host(single=single)
             hosts[key] = max(hosts.get(key, smallest), smallest, key=lambda host: order.index(type(host)))
     facts = scope(question.input)

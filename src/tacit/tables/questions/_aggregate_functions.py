@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from tacit.algebra import words_of
 from tacit.core import read_bounds, read_keys
-from tacit.errors import TacitError
-from tacit.fixes import Do
-from tacit.parameters import Flag, Listed, RealNumber
+from tacit.fixes import Do, Set
+from tacit.parameters import Flag, Listed, RealNumber, refuse_auto
 from tacit.tables.questions._aggregates import (
     AUTO,
     Aggregate,
@@ -21,6 +21,8 @@ from tacit.tables.questions._aggregates import (
     StdOf,
     SumOf,
     VarianceOf,
+    cut_without_search,
+    read_cut,
 )
 from tacit.tables.questions._choice_aggregates import (
     MAX_SCORED,
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tacit.exact import Number
-    from tacit.tables.questions._aggregates import Range, RangeOrAuto
+    from tacit.fixes import Fix
+    from tacit.tables.questions._aggregates import Cut, Range, RangeOrAuto
 
 #: RangeOrAuto as they are given with a question: a pair, ``"auto"``, or None where the dataset declares them.
 BoundsGiven: TypeAlias = 'Sequence[Number] | Literal["auto"] | None'
@@ -89,12 +92,14 @@ def count_distinct(column: str | Expr) -> Aggregate:
     return CountDistinct(as_node(column))
 
 
-def sum(column: str | Expr, *, bounds: BoundsGiven = None) -> Aggregate:
+def sum(column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None) -> Aggregate:
     """Sum a column clipped to its bounds; one unit changes it by at most its rows times the larger bound."""
-    return SumOf(as_node(column), _found_or_given("sum", bounds))
+    return SumOf(as_node(column), _found_or_given("sum", bounds, cut), cut=cut)
 
 
-def mean(column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None = None) -> Aggregate:
+def mean(
+    column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None, spread: bool | None = None
+) -> Aggregate:
     """Average a column clipped to its bounds.
 
     Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their
@@ -105,7 +110,10 @@ def mean(column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None 
     column
         The column, or an expression.
     bounds
-        The public range; by default the one that is declared.
+        The public range; by default the one that is declared. ``"auto"``: the plan finds it privately.
+    cut
+        ``"rare"``: bounds that the plan finds reach further out (outer ends times 4), so that few values lie
+        beyond them. This is a frequency and not a guarantee; who needs one declares a hard maximum.
     spread
         Whether three sums are released, of which the variance can be read too. Intervals and tests that
         cover sampling need it (`tacit.inference`). The noise grows by 0 to 12 %, and values are rounded to
@@ -113,25 +121,29 @@ def mean(column: str | Expr, *, bounds: BoundsGiven = None, spread: bool | None 
     """
     if spread is not None:
         Flag("True, False or None").read("spread", spread)
-    return MeanOf(as_node(column), _found_or_given("mean", bounds), spread)
+    return MeanOf(as_node(column), _found_or_given("mean", bounds, cut), spread, cut=cut)
 
 
-def variance(column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False) -> Aggregate:
+def variance(
+    column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None, population: bool = False
+) -> Aggregate:
     """Estimate the variance of a column clipped to its bounds (three sums, one cost).
 
     The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationVarianceOf if population else VarianceOf
-    return kind(as_node(column), _found_or_given("variance", bounds))
+    return kind(as_node(column), _found_or_given("variance", bounds, cut), cut=cut)
 
 
-def std(column: str | Expr, *, bounds: BoundsGiven = None, population: bool = False) -> Aggregate:
+def std(
+    column: str | Expr, *, bounds: BoundsGiven = None, cut: Cut | None = None, population: bool = False
+) -> Aggregate:
     """Estimate the standard deviation of a column clipped to its bounds.
 
     The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationStdOf if population else StdOf
-    return kind(as_node(column), _found_or_given("std", bounds))
+    return kind(as_node(column), _found_or_given("std", bounds, cut), cut=cut)
 
 
 def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -147,7 +159,7 @@ def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, Non
     >>> correlation("age", "length_of_stay").words
     'correlation(age, length_of_stay)'
     """
-    return CorrelationOf(as_node(x), as_node(y), *_pair_bounds("correlation", bounds))
+    return CorrelationOf(as_node(x), as_node(y), *_pair_bounds("correlation", (x, y), bounds))
 
 
 def covariance(
@@ -162,7 +174,7 @@ def covariance(
     >>> covariance("age", "length_of_stay", population=True).word
     'covariance'
     """
-    pair_bounds = _pair_bounds("covariance", bounds)
+    pair_bounds = _pair_bounds("covariance", (x, y), bounds)
     return CovarianceOf(as_node(x), as_node(y), *pair_bounds, population=bool(population))
 
 
@@ -177,7 +189,7 @@ def slope(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) ->
     >>> slope("length_of_stay", "age").words
     'slope(length_of_stay, age)'
     """
-    return SlopeOf(as_node(y), as_node(x), *_pair_bounds("slope", bounds))
+    return SlopeOf(as_node(y), as_node(x), *_pair_bounds("slope", (y, x), bounds))
 
 
 def intercept(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -190,7 +202,7 @@ def intercept(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)
     >>> intercept("length_of_stay", "age").word
     'intercept'
     """
-    return InterceptOf(as_node(y), as_node(x), *_pair_bounds("intercept", bounds))
+    return InterceptOf(as_node(y), as_node(x), *_pair_bounds("intercept", (y, x), bounds))
 
 
 def r_squared(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
@@ -203,7 +215,7 @@ def r_squared(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)
     >>> r_squared("length_of_stay", "age").word
     'r_squared'
     """
-    return DeterminationOf(as_node(y), as_node(x), *_pair_bounds("r_squared", bounds))
+    return DeterminationOf(as_node(y), as_node(x), *_pair_bounds("r_squared", (y, x), bounds))
 
 
 def quantiles(
@@ -211,6 +223,7 @@ def quantiles(
     levels: Sequence[Number],
     *,
     bounds: BoundsGiven = None,
+    cut: Cut | None = None,
     candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
     """Estimate several quantiles at once from one noisy histogram over public candidates.
@@ -227,14 +240,21 @@ def quantiles(
     levels
         The levels, between 0 and 1.
     bounds
-        The public range; by default the one that is declared.
+        The public range; by default the one that is declared. ``"auto"``: the plan finds it privately.
+    cut
+        ``"rare"``: bounds that the plan finds reach further out (outer ends times 4), so that few values lie
+        beyond them. This is a frequency and not a guarantee; who needs one declares a hard maximum.
     candidates
         The values that may be shown; by default at most 200, evenly spaced between the bounds. Closer
         candidates make narrower intervals.
     """
     sorted_levels = tuple(sorted(_LEVELS.read("levels", levels)))
     return QuantilesOf(
-        as_node(column), _found_or_given("quantiles", bounds), _candidates(candidates), sorted_levels
+        as_node(column),
+        _found_or_given("quantiles", bounds, cut),
+        _candidates(candidates),
+        sorted_levels,
+        cut=cut,
     )
 
 
@@ -243,6 +263,7 @@ def quantile(
     level: Number,
     *,
     bounds: BoundsGiven = None,
+    cut: Cut | None = None,
     candidates: Iterable[Number] | None = None,
     interval: bool = False,
 ) -> Aggregate:
@@ -263,7 +284,11 @@ def quantile(
     """
     kind = QuantileIntervalOf if interval else QuantileOf
     return kind(
-        as_node(column), _found_or_given("quantile", bounds), _candidates(candidates), (_level(level),)
+        as_node(column),
+        _found_or_given("quantile", bounds, cut),
+        _candidates(candidates),
+        (_level(level),),
+        cut=cut,
     )
 
 
@@ -271,6 +296,7 @@ def median(
     column: str | Expr,
     *,
     bounds: BoundsGiven = None,
+    cut: Cut | None = None,
     candidates: Iterable[Number] | None = None,
     interval: bool = False,
 ) -> Aggregate:
@@ -281,32 +307,48 @@ def median(
     """
     kind = QuantileIntervalOf if interval else MedianOf
     return kind(
-        as_node(column), _found_or_given("median", bounds), _candidates(candidates), (Fraction(1, 2),)
+        as_node(column),
+        _found_or_given("median", bounds, cut),
+        _candidates(candidates),
+        (Fraction(1, 2),),
+        cut=cut,
     )
 
 
 def min(
-    column: str | Expr, *, bounds: BoundsGiven = None, candidates: Iterable[Number] | None = None
+    column: str | Expr,
+    *,
+    bounds: BoundsGiven = None,
+    cut: Cut | None = None,
+    candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
     """Pick the quantile of level 0.01: the smallest value itself would reveal one person."""
-    return ExtremeOf(as_node(column), _found_or_given("min", bounds), _candidates(candidates), (_EXTREME,))
+    return ExtremeOf(
+        as_node(column), _found_or_given("min", bounds, cut), _candidates(candidates), (_EXTREME,), cut=cut
+    )
 
 
 def max(
-    column: str | Expr, *, bounds: BoundsGiven = None, candidates: Iterable[Number] | None = None
+    column: str | Expr,
+    *,
+    bounds: BoundsGiven = None,
+    cut: Cut | None = None,
+    candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
     """Pick the quantile of level 0.99: the largest value itself would reveal one person."""
     return ExtremeOf(
         as_node(column),
-        _found_or_given("max", bounds),
+        _found_or_given("max", bounds, cut),
         _candidates(candidates),
         (1 - _EXTREME,),
         largest=True,
+        cut=cut,
     )
 
 
 def histogram(column: str | Expr, edges: Sequence[Number]) -> Aggregate:
     """Count rows between public edges: [e0, e1), [e1, e2) ... the last cell includes its upper edge."""
+    refuse_auto("a histogram", edges, Set(edges=[0, 10, 20]))
     return HistogramOf(as_node(column), tuple(float(edge) for edge in _EDGES.read("edges", edges)))
 
 
@@ -354,21 +396,20 @@ def best(
     return BestOf(options, tuple(as_value(score(value)) for value in options), _bounds("best", bounds))
 
 
-def _bounds(name: str, bounds: Sequence[Number] | None) -> Range | None:
+def _bounds(name: str, bounds: Sequence[Number] | None, fix: Fix | None = None) -> Range | None:
     """Read bounds that must be given."""
-    if isinstance(bounds, str) and bounds == AUTO:
-        raise TacitError(
-            "not-allowed",
-            f"{name} cannot find its bounds by itself",
-            why="only means, sums, spreads and quantiles of one expression find bounds within their plan",
-            fix=Do("find-bounds-first", expression="COLUMN"),
-        )
+    refuse_auto(name, bounds, Set(bounds=(0, 100)) if fix is None else fix)
     return None if bounds is None else read_bounds(name, bounds)
 
 
-def _found_or_given(name: str, bounds: BoundsGiven) -> RangeOrAuto | None:
-    """Read bounds, or that the plan finds them."""
-    return AUTO if isinstance(bounds, str) and bounds == AUTO else _bounds(name, bounds)
+def _found_or_given(name: str, bounds: BoundsGiven, cut: Cut | None) -> RangeOrAuto | None:
+    """Read bounds, or that the plan finds them; ``cut`` is only for those, given here or declared."""
+    read_cut(cut)
+    if isinstance(bounds, str) and bounds == AUTO:
+        return AUTO
+    if bounds is not None and cut is not None:
+        raise cut_without_search(Set(bounds=AUTO, cut=cut))
+    return _bounds(name, bounds)
 
 
 def _options(
@@ -380,9 +421,13 @@ def _options(
     return tuple(value for value in values if isinstance(value, float | str | bool))
 
 
-def _pair_bounds(name: str, bounds: PairBounds) -> tuple[Range | None, Range | None]:
+def _pair_bounds(
+    name: str, columns: tuple[str | Expr, str | Expr], bounds: PairBounds
+) -> tuple[Range | None, Range | None]:
+    first = [Do("find-bounds-first", expression=words_of(as_node(one))) for one in columns]
+    refuse_auto(name, bounds, first[0])
     x, y = _PAIR_BOUNDS.read("bounds", bounds)
-    return _bounds(name, x), _bounds(name, y)
+    return _bounds(name, x, first[0]), _bounds(name, y, first[1])
 
 
 def _level(q: Number) -> Fraction:

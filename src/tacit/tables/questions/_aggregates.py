@@ -8,7 +8,7 @@ A new aggregate is a class with the statistic and the method that answer it (`lo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Final, Self, TypeAlias
 from typing import Literal as OneOf
@@ -35,8 +35,8 @@ from tacit.algebra import (
     resolve,
     words_of,
 )
-from tacit.errors import TacitError
-from tacit.fixes import Declare, Do
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Declare, Do, Either, Fix, Set
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.reading._readings import (
     NumberReading,
@@ -50,8 +50,14 @@ from tacit.tables.reading._readings import (
 Range: TypeAlias = tuple[Fraction, Fraction]
 #: In place of bounds: the plan finds them privately, within its cost.
 AUTO: Final = "auto"
+#: In place of a cut: few values shall lie beyond bounds that the plan finds.
+RARE: Final = "rare"
 #: RangeOrAuto that are given, or that the plan finds.
 RangeOrAuto: TypeAlias = Range | OneOf["auto"]
+#: How far bounds reach that the plan finds, where this is not as usual.
+Cut: TypeAlias = OneOf["rare"]
+#: What the statistics of values share: the expression, its bounds, and how far those that are found reach.
+HostKey: TypeAlias = tuple[Node, RangeOrAuto, Cut | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class LoweringContext:
         Whether noisy integers of several datasets are added, so that nothing can be chosen.
     """
 
-    hosts: dict[tuple[Node, RangeOrAuto], MomentSums | Sums]
+    hosts: dict[HostKey, MomentSums | Sums]
     never_null: frozenset[Node]
     own: frozenset[Node]
     by_row: bool
@@ -134,7 +140,7 @@ class CountRows(Aggregate):
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Read the count off a mean or variance of the same values where there is one, else count rows."""
-        for (argument, _), host in context.hosts.items():
+        for (argument, *_), host in context.hosts.items():
             same = argument == self.argument or (self.argument is None and argument in context.never_null)
             if same and isinstance(host, MomentSums):
                 return [(name, MeasuredStep(host, AddNoise()), PartsCount())]
@@ -194,6 +200,7 @@ class OnBounds(Aggregate):
 
     argument: Node
     bounds: RangeOrAuto | None = None
+    cut: Cut | None = field(default=None, kw_only=True, metadata={"optional": True})
     word: ClassVar[str] = ""
 
     def resolved(self, facts: Scope) -> Self:
@@ -202,6 +209,8 @@ class OnBounds(Aggregate):
         bounds = self.bounds or bounds_of(node, facts)
         if bounds == AUTO or (bounds is None and any(facts[name].auto for name in names(node))):
             return replace(self, argument=node, bounds=AUTO)
+        if self.cut is not None:
+            raise cut_without_search(Set(bounds=AUTO, cut=RARE))
         if (
             bounds is not None and bounds[0] == bounds[1] != 0
         ):  # a constant, as in SUM(1): a range has two ends
@@ -227,6 +236,23 @@ class OnBounds(Aggregate):
         return AUTO if self.bounds == AUTO else self.needed_bounds
 
 
+def read_cut(cut: object) -> Cut | None:
+    """Read how far bounds reach that the plan finds."""
+    if cut is None or (isinstance(cut, str) and cut == RARE):
+        return None if cut is None else RARE
+    raise bad_parameter("cut", f'"{RARE}" or left out', cut, fix=Set(cut=RARE))
+
+
+def cut_without_search(fix: Fix) -> TacitError:
+    """Refuse to make a cut rare where the plan finds no bounds."""
+    return TacitError(
+        "not-allowed",
+        f'cut="{RARE}" is only for bounds that the plan finds',
+        why="it moves the ends of a range that is found; a range that is declared stays as it is",
+        fix=fix,
+    )
+
+
 def is_yes_no(node: Node | None) -> bool:
     """Return whether an expression is a condition as the number 1 or 0."""
     match node:
@@ -236,14 +262,19 @@ def is_yes_no(node: Node | None) -> bool:
             return False
 
 
-def bounds_missing(word: str, argument: Node) -> TacitError:
-    """Refuse an aggregate of an expression that has no bounds."""
+def bounds_missing(word: str, argument: Node, *, search: bool = False) -> TacitError:
+    """Refuse an aggregate of an expression that has no bounds; ``search``: another question can find them."""
     words = words_of(argument)
+    first = (Do("find-bounds-first", expression=words),) if search else ()
     return TacitError(
         "missing-bounds",
         f"{word} of {words} needs bounds",
         why="without a public range, one person could change the answer without limit",
-        fix=Declare("bounds", (0, 30), column=words)
+        fix=(
+            Either(Declare("bounds", (0, 30), column=words), *first)
+            if first
+            else Declare("bounds", (0, 30), column=words)
+        )
         if isinstance(argument, Column)
         else Do("bound-aggregate", expression=words, low="LOW", high="HIGH"),
     )
@@ -261,6 +292,11 @@ class SumOf(OnBounds):
     bits: ClassVar[int] = 30
     from_parts: ClassVar[Reading] = PartsSum()
 
+    @property
+    def host_key(self) -> HostKey:
+        """What it has in common with the aggregates that share a statistic with it."""
+        return self.argument, self.asked_bounds, self.cut
+
     def smallest_host(self, *, single: bool) -> Sums | MomentSums:
         """Return the smallest statistic that holds the answer; ``single``: each unit adds at most one row."""
         del single
@@ -271,13 +307,13 @@ class SumOf(OnBounds):
         bits = VarianceOf.bits if host is SquareSums else self.bits
         if self.asked_bounds == AUTO:
             if host is SquareSums:
-                return host(self.argument, found_grid(bits, 20))
-            return host(self.argument, found_grid(26, 36, signed=host is Sums))
+                return host(self.argument, found_grid(bits, 20, cut=self.cut))
+            return host(self.argument, found_grid(26, 36, signed=host is Sums, cut=self.cut))
         return host(self.argument, grid_for(self.needed_bounds, bits))
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Read the answer off the statistic that all aggregates of the same values share."""
-        host = context.hosts[self.argument, self.asked_bounds]
+        host = context.hosts[self.host_key]
         reading = NumberReading() if isinstance(host, Sums) else self.from_parts
         return [(name, MeasuredStep(host, AddNoise()), reading)]
 

@@ -67,7 +67,7 @@ class QuantilesOf(OnBounds):
             middles = tuple((a + b) / 2 for a, b in itertools.pairwise(self.candidates))
             return ListedBins(self.candidates, middles)
         if self.bounds == AUTO:
-            return FoundCandidates(max_cells)
+            return FoundCandidates(max_cells, cut=self.cut)
         low, high = self.needed_bounds
         step = nice_step((low, high), max_cells)
         return EvenBins(float(low), float(step), int((high - low) / step) + 1)

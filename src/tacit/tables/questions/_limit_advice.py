@@ -14,6 +14,7 @@ of zeros and ones.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -35,7 +36,7 @@ from tacit.tables.questions._python_expressions import Expr, as_node, col, when
 from tacit.tables.reading._readings import Cell, Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from tacit.algebra import Node, TableQuestion
     from tacit.core import AnswerTable, Cells, Release
@@ -110,8 +111,9 @@ def cut_lines(question: TableQuestion, dataset: TableDataset) -> list[str]:
 
 def refuse_automatic(limits: Mapping[str, object]) -> None:
     """Refuse a limit that the plan should find: the noise of everything else follows from the limit."""
-    for name, value in limits.items():
-        if value == "auto":
+    of_tables = [one for one in limits.values() if isinstance(one, Mapping)]
+    for name, value in [pair for one in (limits, *of_tables) for pair in one.items()]:
+        if isinstance(value, str) and value == "auto":
             raise TacitError(
                 "not-allowed",
                 f"a plan cannot find the limit {name!r} by itself",

@@ -387,7 +387,7 @@ class PairOf(Aggregate):
         sides = []
         for node, bounds in ((self.argument, self.bounds), (self.other, self.other_bounds)):
             if bounds is None:
-                raise bounds_missing(self.word, node)
+                raise bounds_missing(self.word, node, search=True)
             sides.append((node, grid_for(bounds, PRODUCT_BITS)))
         ordered = sorted(sides, key=lambda side: json.dumps(document(side), sort_keys=True))
         (x, grid), (y, other_grid) = ordered

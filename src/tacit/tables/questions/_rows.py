@@ -303,7 +303,7 @@ class Rows(PandasHints, WorkloadQuestions):
         if not isinstance(aggregate, OnBounds):
             return Measure(name, function, as_value_of_any_kind(aggregate.argument, facts), row_bounds)
         node = resolve(as_number(aggregate.argument, facts), facts, "number")
-        if aggregate.bounds == AUTO:
+        if aggregate.bounds == AUTO or aggregate.cut is not None:
             raise TacitError(
                 "not-allowed",
                 "bounds are not found within a unit",

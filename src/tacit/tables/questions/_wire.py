@@ -89,20 +89,24 @@ _NODES: dict[str, type] = {
 _MAKERS: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "CountUnits": lambda _, __: ask.count_units(),
     "CountDistinct": lambda _, x: ask.count_distinct(x),
-    "SumOf": lambda a, x: ask.sum(x, bounds=a.bounds),
-    "MeanOf": lambda a, x: ask.mean(x, bounds=a.bounds, spread=a.spread),
-    "VarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds),
-    "StdOf": lambda a, x: ask.std(x, bounds=a.bounds),
-    "PopulationVarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds, population=True),
-    "PopulationStdOf": lambda a, x: ask.std(x, bounds=a.bounds, population=True),
-    "QuantileOf": lambda a, x: ask.quantile(x, *a.levels, bounds=a.bounds, candidates=a.candidates or None),
-    "QuantileIntervalOf": lambda a, x: ask.quantile(
-        x, *a.levels, bounds=a.bounds, candidates=a.candidates or None, interval=True
+    "SumOf": lambda a, x: ask.sum(x, bounds=a.bounds, cut=a.cut),
+    "MeanOf": lambda a, x: ask.mean(x, bounds=a.bounds, cut=a.cut, spread=a.spread),
+    "VarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds, cut=a.cut),
+    "StdOf": lambda a, x: ask.std(x, bounds=a.bounds, cut=a.cut),
+    "PopulationVarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds, cut=a.cut, population=True),
+    "PopulationStdOf": lambda a, x: ask.std(x, bounds=a.bounds, cut=a.cut, population=True),
+    "QuantileOf": lambda a, x: ask.quantile(
+        x, *a.levels, bounds=a.bounds, cut=a.cut, candidates=a.candidates or None
     ),
-    "MedianOf": lambda a, x: ask.median(x, bounds=a.bounds, candidates=a.candidates or None),
-    "QuantilesOf": lambda a, x: ask.quantiles(x, a.levels, bounds=a.bounds, candidates=a.candidates or None),
+    "QuantileIntervalOf": lambda a, x: ask.quantile(
+        x, *a.levels, bounds=a.bounds, cut=a.cut, candidates=a.candidates or None, interval=True
+    ),
+    "MedianOf": lambda a, x: ask.median(x, bounds=a.bounds, cut=a.cut, candidates=a.candidates or None),
+    "QuantilesOf": lambda a, x: ask.quantiles(
+        x, a.levels, bounds=a.bounds, cut=a.cut, candidates=a.candidates or None
+    ),
     "ExtremeOf": lambda a, x: (ask.max if a.largest else ask.min)(
-        x, bounds=a.bounds, candidates=a.candidates or None
+        x, bounds=a.bounds, cut=a.cut, candidates=a.candidates or None
     ),
     "HistogramOf": lambda a, x: ask.histogram(x, a.edges),
     "MostCommonOf": lambda a, x: ask.most_common(x, a.k, a.candidates),

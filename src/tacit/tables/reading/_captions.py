@@ -29,6 +29,7 @@ from tacit.algebra import (
     scope,
     words_of,
 )
+from tacit.core import RARE_CUT
 from tacit.mechanisms import KeySelection
 from tacit.report import with_article
 from tacit.tables.planning._bounds_search import searches_of
@@ -374,7 +375,15 @@ def searches_in_words(searches: Mapping[Node, BoundsSearch]) -> list[str]:
     )
     each = " in a group" if several and not pooled else ""
     needed = f"it needs about {rows:,} rows{each}"
-    return [f"{share} of the cost finds the bounds of {names} privately; {needed}{shared}"]
+    rare = [words_of(node) for node, one in searches.items() if "rare" in one.cuts]
+    return [
+        f"{share} of the cost finds the bounds of {names} privately; {needed}{shared}",
+        *(
+            [f"outer ends of {' and '.join(rare)} that are not narrowed are multiplied by 4; {RARE_CUT}"]
+            if rare
+            else []
+        ),
+    ]
 
 
 def _unread(step: PaidStep) -> str:

@@ -18,7 +18,7 @@ from tacit.algebra import Column, Node, keys_of, names, scope, words_of
 from tacit.core import read_bounds
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Declare, Do, Either, Fix, Say, Set
-from tacit.tables.questions._aggregates import AUTO
+from tacit.tables.questions._aggregates import AUTO, read_cut
 from tacit.tables.reading._postprocessing import PostProcessing
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from tacit.tables._dataset import TableDataset
     from tacit.tables.questions._aggregate_functions import BoundsGiven
-    from tacit.tables.questions._aggregates import RangeOrAuto
+    from tacit.tables.questions._aggregates import Cut, RangeOrAuto
     from tacit.tables.questions._keys import Levels
     from tacit.tables.questions._rows import Query, Rows
     from tacit.tables.sql._names import ColumnFinder
@@ -70,6 +70,7 @@ def parse_query(
     dataset: TableDataset,
     keys: Mapping[str, Sequence[object] | str] | None = None,
     bounds: Mapping[str, BoundsGiven] | None = None,
+    cut: Cut | None = None,
 ) -> Query:
     """Turn a SELECT into a question with its free post-processing.
 
@@ -80,7 +81,7 @@ def parse_query(
         raise bad_parameter("keys", "lists of values by column", keys, fix=Set(keys={"COLUMN": example}))
     try:
         select = _parsed(text, dataset.main)
-        given = QuestionFacts(dict(keys or {}), read_question_bounds(bounds))
+        given = QuestionFacts(dict(keys or {}), read_question_bounds(bounds), read_cut(cut))
         answer, select_list = _question(select, TablesInReach(dataset), given)
     except (TacitError, RecursionError) as error:
         refused = error if isinstance(error, TacitError) else _too_deep()
@@ -162,10 +163,11 @@ def _trouble(error: SqlglotError | RecursionError, before: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFacts:
-    """The public facts that come with a question: keys by group, and bounds by column."""
+    """The public facts that come with a question: keys by group, bounds by column, how rare a cut is."""
 
     keys: dict[str, Sequence[object] | str]
     bounds: dict[str, RangeOrAuto]
+    cut: Cut | None = None
 
 
 def read_question_bounds(bounds: Mapping[str, BoundsGiven] | None) -> dict[str, RangeOrAuto]:
@@ -214,6 +216,8 @@ def _question(select: exp.Expr, reach: TablesInReach, given: QuestionFacts) -> t
     select_list.check_grouped(nodes, rows.relation)
     post = _postprocessing(select_list, items, having, order, limit_of(select))
     select_list.clip(given.bounds, tuple(scope(rows.relation)))
+    if given.cut is not None:
+        select_list.make_cut_rare(rows.relation)
     answer = _aggregated(rows, by, select_list, given.keys, levels_of(select))
     return answer.shown(post), select_list
 

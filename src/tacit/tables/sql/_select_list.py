@@ -16,6 +16,7 @@ from tacit.fixes import Choose, Do
 from tacit.tables.questions import _aggregate_functions as ask
 from tacit.tables.questions._aggregates import (
     AUTO,
+    RARE,
     CountDistinct,
     CountRows,
     CountUnits,
@@ -26,6 +27,7 @@ from tacit.tables.questions._aggregates import (
     StdOf,
     SumOf,
     VarianceOf,
+    cut_without_search,
 )
 from tacit.tables.questions._pair_aggregates import (
     CorrelationOf,
@@ -217,12 +219,26 @@ class SelectList:
             elif of_columns:
                 [own] = of_columns.values()
                 self.aggregates[name] = replace(aggregate, bounds=own)
-        for column in bounds.keys() - used:
+        for column in sorted(bounds.keys() - used):
             raise TacitError(
                 "bad-parameter",
                 f"no aggregate of the question needs bounds of {column!r}",
                 fix=Choose(columns, given=column),
             )
+
+    def make_cut_rare(self, relation: Relation) -> None:
+        """Let the bounds that the plan finds reach further out, or refuse where it finds none."""
+        facts = scope(relation)
+        searching = {
+            name: replace(aggregate, cut=RARE)
+            for name, aggregate in self.aggregates.items()
+            if isinstance(aggregate, OnBounds) and aggregate.resolved(facts).bounds == AUTO
+        }
+        if not searching:
+            own = [a for a in self.aggregates.values() if isinstance(a, OnBounds)]
+            columns = [column for one in own for column in sorted(names(one.argument))]
+            raise cut_without_search(Do("cut-rarely", expression=(columns or ["COLUMN"])[0]))
+        self.aggregates |= searching
 
     def check_grouped(self, nodes: list[Node], rows: Relation) -> None:
         """Refuse columns that are neither grouped nor aggregated: their values differ within a group.

@@ -19,8 +19,8 @@ import numpy as np
 from tacit.algebra import Call, Column, Literal, as_date, can_be_missing, kind_of, resolve, scope
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Declare, Either, Set
-from tacit.parameters import ColumnName, Listed, RealNumber
+from tacit.fixes import Choose, Declare, Do, Either, Set
+from tacit.parameters import ColumnName, Listed, RealNumber, refuse_auto
 from tacit.tables.questions._keys import check_size, key_nodes, read_group_keys, typed_keys
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Node, Scope
     from tacit.core import Kind, Value
+    from tacit.fixes import Fix
     from tacit.tables.questions._rows import Rows
 
 
@@ -133,6 +134,7 @@ def read_axes(
     """
     facts = scope(rows.relation)
     names = _COLUMNS.read("columns", columns)
+    refuse_auto("a table with bins", bins, _cells_fix(names[0], facts))
     for mapping, word in ((bins, "bins"), (keys, "keys")):
         for name in mapping or {}:
             _check_asked(word, name, names)
@@ -198,6 +200,7 @@ def _with_values(
 def _with_cuts(name: str, bins: object, facts: Scope, *, gaps: bool) -> Axis:
     """Make the axis of a number, or of a date, with public cuts."""
     fact = facts[name]
+    refuse_auto(f"a table with bins of {name}", bins, _cells_fix(name, facts))
     dated = isinstance(bins, Sequence) and all(isinstance(cut, str) for cut in bins)
     kind: Kind = "date" if dated or fact.kind == "date" else "number"
     cuts = _dates(name, bins) if kind == "date" else _numbers(name, bins, facts)
@@ -217,6 +220,13 @@ def _with_cuts(name: str, bins: object, facts: Scope, *, gaps: bool) -> Axis:
     return Axis(name, node, (*places, None) if gaps else places, cuts)
 
 
+def _cells_fix(name: str, facts: Scope) -> Fix:
+    """Return what to write in place of automatic cells: their number where bounds are known."""
+    if facts[name].kind == "date":
+        return Set(bins={name: ["2026-01-01", "2026-02-01", "2026-03-01"]})
+    return Do("find-bounds-first", expression=name) if facts[name].bounds is None else Set(bins={name: 10})
+
+
 def _numbers(name: str, bins: object, facts: Scope) -> tuple[float, ...]:
     if isinstance(bins, Sequence) and not isinstance(bins, str):
         _check_places(name, len(bins) - 1)
@@ -230,7 +240,11 @@ def _numbers(name: str, bins: object, facts: Scope) -> tuple[float, ...]:
             "missing-bounds",
             f"{name} has no declared bounds, so it cannot be divided into {cells} equally wide cells",
             why="the smallest and the largest value in the data are private",
-            fix=Either(Declare("bounds", (0, 100), column=name), Set(bins={name: [0, 50, 100]})),
+            fix=Either(
+                Declare("bounds", (0, 100), column=name),
+                Set(bins={name: [0, 50, 100]}),
+                Do("find-bounds-first", expression=name),
+            ),
         )
     _check_places(name, cells)
     low, high = bounds

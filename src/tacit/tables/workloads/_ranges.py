@@ -114,7 +114,7 @@ def _design(rows: Rows, asks: str, column: str, arguments: dict[str, Any]) -> Ra
     axes = read_axes(
         rows,
         [column, by] if by else [column],
-        bins=None if bins is None else {column: bins if isinstance(bins, int) else list(bins)},
+        bins=None if bins is None else {column: bins if isinstance(bins, int | str) else list(bins)},
         keys=lists,
         missing=False,
     )

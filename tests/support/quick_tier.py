@@ -41,7 +41,7 @@ SLOW = {
     "src/tacit/mechanisms/training": "_sampled_steps",
     "tests/contract": (
         "bad_arguments composite_owners database_tables engine_groups engine_plans engines frames "
-        "hostile_cells learning_questions question_neighbours values"
+        "hostile_cells learning_questions question_neighbours unique_keys values"
     ),
     "tests/unit": "worked_examples wrong_calls",
     "tests/unit/accounting": (
@@ -82,7 +82,7 @@ SLOW = {
     "tests/unit/synth": "models steps",
     "tests/unit/tables": (
         "accounts analyst_questions blocks consortium crosstabs dates display forged_documents "
-        "forged_workloads hierarchies intervals joined_neighbours levels minimum_people "
+        "forged_workloads found_bounds hierarchies intervals joined_neighbours levels minimum_people "
         "missing_groups neighbours ranges sampling sources sql_neighbours sql_rewrites sql_tables "
         "unit_pairs words workload_neighbours"
     ),

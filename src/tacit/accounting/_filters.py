@@ -68,6 +68,7 @@ SHARES = (Fraction(1, 2), Fraction(1, 2))
 
 _ZERO = Fraction(0)
 _LARGEST = Fraction(2) ** 1023  # larger than any budget
+_SPEND = Instance(Spend, "filter.admits(cost.spend)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,7 @@ class PromisedPairs:
     def within(self) -> bool:
         """Whether the sums stay within the share; once False it stays False."""
         cap = self.budget.epsilon
-        return (
-            cap is not None
-            and self.epsilon is not None
-            and self.epsilon <= cap
-            and self.delta <= self.budget.delta
-        )
+        return cap is not None and _pair_within((self.epsilon, self.delta), cap, self.budget.delta)
 
     @property
     def remaining(self) -> Remaining:
@@ -107,6 +103,12 @@ class PromisedPairs:
     def count(self, spend: Spend) -> int:
         """Return how many charges with this promise still fit, at most 2^40."""
         return count_of_pairs(self, spend)
+
+
+def _pair_within(spent: tuple[Fraction | None, Fraction], cap: Fraction, cap_delta: Fraction) -> bool:
+    """Return whether sums of epsilon and delta stay within their caps."""
+    epsilon, delta = spent
+    return epsilon is not None and epsilon <= cap and delta <= cap_delta
 
 
 @lru_cache(maxsize=1024)
@@ -352,7 +354,7 @@ class Filter:
 
     def added(self, spend: Spend) -> Filter:
         """Return the filter with the charge added, without asking whether it fits (`within` answers that)."""
-        spend = Instance(Spend, "filter.admits(cost.spend)").read("spend", spend)
+        spend = _SPEND.read("spend", spend)
         return Filter(
             self.budget,
             _add(self.epsilon, spend.epsilon),
@@ -391,16 +393,21 @@ class Filter:
         if budget.rho is not None:
             return self.rho is not None and self.rho <= budget.rho and self.delta <= budget.delta
         assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
-        if self.promised is not None:
-            return any(member.within for member in self.members)
-        if self.delta and self.delta > budget.delta * ANSWERS:
+        if self.promised is None:
+            return self._within(budget.epsilon, budget.delta)
+        pairs, orders = (budget.delta * share for share in SHARES)
+        return _pair_within(self.promised, budget.epsilon, pairs) or self._within(budget.epsilon, orders)
+
+    def _within(self, cap: Fraction, cap_delta: Fraction) -> bool:
+        """Whether epsilon, delta and the orders stay within a pair of caps, promises aside."""
+        if self.delta and self.delta > cap_delta * ANSWERS:
             return False
-        if self.epsilon is not None and self.epsilon <= budget.epsilon:
+        if self.epsilon is not None and self.epsilon <= cap:
             return True
         if self.curve:
-            return any(reading.admits(self.curve) for reading in readings_of(budget, self.curve))
-        delta_left = budget.delta / 2 - self.delta
-        return delta_left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, delta_left)
+            return any(reading.admits(self.curve) for reading in readings_of(cap, cap_delta, self.curve))
+        delta_left = cap_delta / 2 - self.delta
+        return delta_left > 0 and self.rho is not None and self.rho <= rho_cap(cap, delta_left)
 
     def _without_delta(self, spend: Spend) -> str:
         """Say that a budget has no delta where a charge needs one."""

@@ -18,7 +18,6 @@ from tacit.accounting.numeric import log_down, log_up, round_down
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.accounting._budget import Budget
     from tacit.accounting._json import RenyiCurve
 
 
@@ -90,12 +89,11 @@ def mixture_of(orders: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction)
     return Mixture(orders, tuple(reading for reading in readings if reading.cap > 0))
 
 
-def readings_of(budget: Budget, sums: RenyiCurve) -> tuple[OrderReading, ...]:
+def readings_of(epsilon: Fraction, delta: Fraction, sums: RenyiCurve) -> tuple[OrderReading, ...]:
     """Return the readings of a filter's sums, at the orders that it has had since it was opened."""
-    assert budget.epsilon is not None  # noqa: S101 - only budgets in epsilon and delta have orders
-    usual = mixture(budget.epsilon, budget.delta)
+    usual = mixture(epsilon, delta)
     orders = tuple([order for order, _ in sums])
-    return (usual if usual.orders == orders else mixture_of(orders, budget.epsilon, budget.delta)).readings
+    return (usual if usual.orders == orders else mixture_of(orders, epsilon, delta)).readings
 
 
 def are_orders(orders: Sequence[Fraction]) -> bool:

@@ -235,7 +235,8 @@ def _slack(state: Filter) -> list[tuple[OrderReading, Fraction]]:
     """Return the readings that hold, and what is left of the cap of each."""
     if state.delta > state.budget.delta * ANSWERS:
         return []
-    readings = readings_of(state.budget, state.curve)
+    assert state.budget.epsilon is not None  # noqa: S101 - only budgets in epsilon and delta have orders
+    readings = readings_of(state.budget.epsilon, state.budget.delta, state.curve)
     totals = ((reading, reading.total(state.curve)) for reading in readings)
     return [
         (reading, reading.cap - total)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -22,7 +22,6 @@ from tacit.cli._context import note_dataset, note_ledger, note_options
 from tacit.cli._ledger import check_first_charge, find_account, given_budget, left_now, whole_budget
 from tacit.cli._options import (
     Asker,
-    Further,
     Total,
     budget_parts,
     number_text,
@@ -232,8 +231,17 @@ def _option(name: str, argument: Argument, option: str) -> TyperOption:
     )
 
 
-class Given(Further):
-    """The declared arguments and facts that were typed."""
+@dataclass(frozen=True)
+class Given:
+    """The declared arguments and facts that were typed, and the command that adds their options."""
+
+    command: Any
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of_command(cls, command: Any, values: Mapping[str, Any]) -> Self:
+        """Return what was typed for a command; `with_options` calls it."""
+        return cls(command, values)
 
     def text(self, name: str) -> str | None:
         """Return an argument as it was typed; None if it was not."""

@@ -227,24 +227,17 @@ class Asker:
     purpose: Annotated[str, typer.Option(help="For which purpose; recorded in the ledger.")] = ""
 
 
-@dataclass(frozen=True)
-class Further:
-    """The options of a command that no parameter of its function names, and the command that was typed."""
-
-    command: Any
-    values: Mapping[str, Any]
-
-
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Expand each parameter of a command that is such a dataclass into the options of its fields.
 
-    A parameter whose class is a `Further` gets the options that the command's own class adds.
+    A parameter whose class has a method ``of_command`` gets the options that the command's own class adds and
+    that no parameter names: the method is given the command that was typed, and the values.
     """
     parameters_of_command = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {
         name: one.annotation for name, one in parameters_of_command.items() if is_dataclass(one.annotation)
     }
-    further = next((name for name, group in groups.items() if issubclass(group, Further)), "")
+    further = next((name for name, group in groups.items() if hasattr(group, "of_command")), "")
     rest = groups.pop(further, None)
     shared = {name: _options(group) for name, group in groups.items()}
     own_options = {
@@ -263,7 +256,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         for name, options in shared.items():
             arguments[name] = groups[name](**{one.name: values[one.name] for one in options})
         if rest is not None:
-            arguments[further] = rest(
+            arguments[further] = rest.of_command(
                 context.command, {k: v for k, v in values.items() if k not in options_by_name}
             )
         command(**arguments)

@@ -200,6 +200,8 @@ class Goal:
 
     def part(self, share: Fraction) -> Self:
         """Return the goal of one step that gets a share of the total."""
+        if share == 1:
+            return self
         return replace(
             self,
             epsilon=None if self.epsilon is None else self.epsilon * share,

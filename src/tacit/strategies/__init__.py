@@ -6,12 +6,12 @@ In reading order:
 - ``_trees``: trees of measurements that add up to the top, and whole counts
 - ``_residuals``: many cross tables measured together
 - ``_toeplitz``: the days of a stream and the steps of training
-- ``_octaves``: bounds for clipping, read from noisy counts of octaves
-- ``_row_limits``: limits of rows, read from noisy counts of units
+- ``_octaves``: bounds for clipping and limits of rows, read from noisy counts of octaves and of units
 """
 
 from tacit.strategies._octaves import (
     ANSWER_SHARE,
+    LIMIT_SHARE,
     MAX_GROUPS,
     NARROWING_SHARE,
     OCTAVE_SHARE,
@@ -20,9 +20,11 @@ from tacit.strategies._octaves import (
     OctaveCells,
     OctaveRange,
     answer_share,
+    choose_limit,
     find_bounds,
     find_group_bounds,
     narrow_group_bounds,
+    round_numbers,
 )
 from tacit.strategies._ranges import (
     MOST_CELLS,
@@ -36,7 +38,6 @@ from tacit.strategies._ranges import (
     whole_factor,
 )
 from tacit.strategies._residuals import ColumnSet, ResidualSets, replace_cost, tables_up_to
-from tacit.strategies._row_limits import LIMIT_SHARE, choose_limit, round_numbers
 from tacit.strategies._toeplitz import (
     band_coefficients,
     column_norm_squared,

@@ -11,8 +11,10 @@ the header or the schema of the file; what is typed is a declaration of the cura
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
+import signal
 import sys
 import tomllib
 from dataclasses import dataclass, replace
@@ -60,7 +62,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tacit.core import AnswerTable, Plan
     from tacit.engines import Source
@@ -148,7 +150,7 @@ def ask_tables(
     """
     files.check()
     prompts = Prompts(is_terminal=sys.stdin.isatty() and sys.stderr.isatty() and not as_json)
-    try:
+    with _stoppable(prompts):
         draft = _declared(sentence, source, facts, place, prompts)
         prompts.notice = _notice(draft, total)
         sentence = _completed(sentence, draft, prompts)
@@ -172,12 +174,35 @@ def ask_tables(
         is_free = _show_price(draft, planned, sentence, total, payer, as_json=as_json)
         if not (is_free or yes):
             _check_agreed(prompts, total)
+    _answer(draft, planned, files, payer, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _stoppable(prompts: Prompts) -> Iterator[None]:
+    """Say that nothing was charged or written if a person stops before the charge, and how to ask again.
+
+    After a no and Ctrl-D the exit status is 1, after Ctrl-C it is 130.
+    """
+    presses = []
+
+    def note(number: int, _frame: object) -> None:
+        presses.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        previous = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread: the caller there handles Ctrl-C
+        previous = None
+    try:
+        yield
     except (typer.Abort, KeyboardInterrupt):
         typer.echo(err=True)
         tell("nothing was charged, nothing was written; to ask again, with what you have answered:")
         typer.echo(f"  {prompts.line()}", err=True)
-        raise typer.Exit(1) from None
-    _answer(draft, planned, files, payer, as_json=as_json)
+        raise typer.Exit(130 if presses else 1) from None
+    finally:
+        if previous is not None:
+            signal.signal(signal.SIGINT, previous)
 
 
 def _check_agreed(prompts: Prompts, total: Total) -> None:

@@ -152,7 +152,7 @@ def test_the_price_is_in_plain_words_and_the_details_are_behind_plan(folder):
     for part in (
         "asked: the mean of Tage, for each Ort, in fälle",
         "groups: Nord, Süd check their spelling",
-        "protected: everything about each Patient; at most 6 rows of each count",
+        "protected: everything about each Patient; at most 6 rows of each Patient count",
         "cost: epsilon 500; left afterwards: one more question of up to epsilon 1500",
         "error of mean_Tage: known only with the answer: it follows from the range that is found",
         "fewer than about",

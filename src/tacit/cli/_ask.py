@@ -521,7 +521,7 @@ def _with_limit(draft: ConfigDraft, prompts: Prompts) -> ConfigDraft:
     choices = [
         (f"one: there is one row for each {noun}", 1),
         ("a few, and I type how many count", 0),
-        ("I do not know: up to 10 rows count, and the plan says what one row would change", -1),
+        ("I do not know: up to 10 rows count (--plan says what one row would change)", -1),
     ]
     why = (
         f"The more rows of one {noun} count, the more noise is needed to hide that {noun}. Rows beyond the "
@@ -553,7 +553,7 @@ def _with_cost(draft: ConfigDraft, total: Total, prompts: Prompts) -> Total:
             "budget-exceeded",
             f"nothing is left of the budget of {draft.name!r}",
             why="an answer that was paid for stays free: ask it with the epsilon that it had",
-            fix=Say(_growing(draft)),
+            fix=Say(f"ask the curator for a larger budget ({_growing(draft)})"),
         )
     why = f"A small epsilon protects each {draft.noun} better, and makes the answer less exact."
     why += "" if most is None else f" Of the budget, one more question of up to epsilon {most:g} is left."
@@ -595,7 +595,7 @@ def _growing(draft: ConfigDraft) -> str:
     own = draft.facts.get("budget", {}).get("epsilon")
     larger = "EPSILON" if own is None else number_text(2 * own)
     options = f"--account {typed(draft.name)} --epsilon {larger}"
-    return f'the curator can raise the budget: tacit budget grow {options} --statement "WHY" --who NAME'
+    return f'tacit budget grow {options} --statement "WHY" --who NAME'
 
 
 def _notice(draft: ConfigDraft, total: Total) -> str:
@@ -604,7 +604,7 @@ def _notice(draft: ConfigDraft, total: Total) -> str:
     if total.epsilon is None or most is None or most >= total.epsilon:
         return ""
     left = "nothing" if most == 0 else f"one more question of up to epsilon {most:g}"
-    return f"Epsilon {total.epsilon:g} is more than is left of the budget: {left}; {_growing(draft)}"
+    return f"Epsilon {total.epsilon:g} is more than is left of the budget: {left}. The curator can raise it: {_growing(draft)}"
 
 
 def _meaning(epsilon: float, draft: ConfigDraft) -> str:
@@ -730,13 +730,13 @@ def _show_price(
                 check_charge(kept.account, plan)
             except TacitError as refusal:
                 fix = in_words_of_the_command(refusal).fix
-                raise refusal.but(fix=Say(f"{fix}; {_growing(draft)}")) from None
+                raise refusal.but(fix=Say(f"{fix} ({_growing(draft)})")) from None
         if not as_json:
             declared = draft.facts.get("bounds", {})
             unknown = [f"{word}_{column}" for word, column in sentence.numbers if column not in declared]
             typer.echo()
             say(
-                *_subject(draft, sentence),
+                *_subject(draft, sentence, dict(plan.facts).get("limits", "")),
                 *price_in_words(plan, _price(total), account, kept, unknown),
                 *([f"epsilon {total.epsilon:g}: {_meaning(total.epsilon, draft)}"] if total.epsilon else []),
                 "details: add --plan to the line; it charges nothing",
@@ -744,7 +744,7 @@ def _show_price(
     return False
 
 
-def _subject(draft: ConfigDraft, sentence: TableSentence) -> list[str]:
+def _subject(draft: ConfigDraft, sentence: TableSentence, limits: str) -> list[str]:
     """Say in plain words what is asked of whom, with the groups as they were listed."""
     facts, by, noun = draft.facts, sentence.by, draft.noun
     parts = [f"the {word} of {printable(column)}" for word, column in sentence.numbers]
@@ -759,8 +759,7 @@ def _subject(draft: ConfigDraft, sentence: TableSentence) -> list[str]:
         ]
     elif by is not None:
         lines.append(f"groups: Tacit finds the values of {printable(by)} privately")
-    rows = facts.get("limits", {}).get("rows")
-    most = f"; at most {rows} row{'s' * (rows != 1)} of each count" if isinstance(rows, int) else ""
+    most = f"; {printable(limits)}" if limits else ""
     return [*lines, f"protected: everything about each {noun}{most}"]
 
 

@@ -261,7 +261,7 @@ def price_in_words(
             error = column.note
         lines.append(f"error of {printable(column.column)}: {error}")
         if column.caution:
-            lines.append(f"{printable(column.column)}: {column.caution}")
+            lines.append(f"no number of {printable(column.column)} for small groups: {column.caution}")
     about_the_range = dict(planned.facts).get("bounds")
     return [*lines, *([f"range: {about_the_range}"] if unknown and about_the_range else [])]
 

@@ -604,7 +604,8 @@ def _notice(draft: ConfigDraft, total: Total) -> str:
     if total.epsilon is None or most is None or most >= total.epsilon:
         return ""
     left = "nothing" if most == 0 else f"one more question of up to epsilon {most:g}"
-    return f"Epsilon {total.epsilon:g} is more than is left of the budget: {left}. The curator can raise it: {_growing(draft)}"
+    asked = f"Epsilon {total.epsilon:g} is more than is left of the budget"
+    return f"{asked}: {left}. The curator can raise it: {_growing(draft)}"
 
 
 def _meaning(epsilon: float, draft: ConfigDraft) -> str:

@@ -33,7 +33,7 @@ from tacit.errors import TacitError, missing_file
 from tacit.fixes import Say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tacit.engines import CsvSource, Source
     from tacit.tables import Config
@@ -358,14 +358,21 @@ class ConfigDraft:
         return changed
 
 
-def check_exists(data: Path) -> None:
-    """Refuse a file that does not exist, and a folder without Parquet files."""
+def check_exists(data: Path, again: Callable[[str, str], str] | None = None) -> None:
+    """Refuse a file that does not exist, and a folder without Parquet files.
+
+    The fix names the file that was likely meant: in a line of ``tacit init``, or in the line that ``again``
+    makes of what was typed and of what was meant.
+    """
     if not data.is_file() and not _has_parquet_files(data):
         here = sorted(
             f.name for f in data.parent.glob("*") if f.suffix.lower() in {data.suffix.lower(), ".csv"}
         )
         meant = get_close_matches(data.name, here, 1)
-        fix = f"tacit init {typed(str(data.parent / meant[0]))} --unit COLUMN" if meant else EXAMPLE
+        fix = EXAMPLE if again is None else "check its name and its folder"
+        if meant:
+            name = typed(str(data.parent / meant[0]))
+            fix = f"tacit init {name} --unit COLUMN" if again is None else again(typed(str(data)), name)
         if data.is_dir():
             raise TacitError(
                 "bad-parameter",

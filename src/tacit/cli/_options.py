@@ -287,7 +287,7 @@ def read_column_option(option: str, text: str, columns: Sequence[str]) -> tuple[
         raise TacitError(
             "unknown-column",
             f"{option}: there is no column {column!r}",
-            fix=Choose(tuple(columns), given=column, close=_close(column, columns)),
+            fix=Choose(tuple(columns), given=column, close=closest(column, columns)),
         )
     column = max(fits, key=len)
     return column, text[len(column) + 1 :]
@@ -296,10 +296,10 @@ def read_column_option(option: str, text: str, columns: Sequence[str]) -> tuple[
 def _meant(text: str, columns: Sequence[str]) -> str:
     """Return the column that a text without ``=`` names: by its beginning, or by a similar name."""
     begun = [column for column in columns if text.lower().startswith(column.lower())]
-    return max(begun, key=len, default="") or _close(text, columns) or columns[0]
+    return max(begun, key=len, default="") or closest(text, columns) or columns[0]
 
 
-def _close(column: str, columns: Sequence[str]) -> str:
+def closest(column: str, columns: Sequence[str]) -> str:
     """Return the column with the most similar name, if any is similar."""
     plain = {one.strip().lower(): one for one in columns}
     matches = get_close_matches(column.strip().lower(), plain, 1)
@@ -335,6 +335,9 @@ def read_keys_option(text: str, columns: Sequence[str], types: Mapping[str, str]
     """Read ``COLUMN=A,B,C``. The keys of a column of numbers are numbers."""
     column, value = read_column_option("--keys", text, columns)
     words = [word.strip() for word in value.split(",")]
+    if "..." in words:  # stands for them in the lines that commands propose
+        fix = fact_option("keys", column, ["A", "B"])
+        raise bad_parameter("--keys", "the values themselves, such as A,B", text, fix=fix)
     try:
         match types.get(column, "text"):
             case "number":

@@ -1,4 +1,4 @@
-"""The output of the command line: text and tables for people, JSON for programs, files where asked.
+"""The output of the command line: text, tables and prompts for people, JSON for programs, files where asked.
 
 Files (an answer, a picture, a certificate) are checked before a charge.
 """
@@ -8,23 +8,28 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
+import shutil
+import sys
+import textwrap
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
 from tacit.errors import TacitError
-from tacit.fixes import Do
+from tacit.fixes import Do, Say
 from tacit.report import plain
 from tacit.show import Chart, Drawn, Figure, needed_package, together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from tacit.core import Plan, Release
+
+T = TypeVar("T")
 
 
 def _or_at_the_root(context: typer.Context, wanted: bool) -> bool:  # noqa: FBT001 - typer passes it by position
@@ -194,3 +199,102 @@ def _check_file(option: str, path: Path, ends: tuple[str, ...]) -> None:
             why="its folder is missing or read-only, or it is a folder itself; nothing was charged",
             fix=f"{option} {typed('./' + path.name)}",
         )
+
+
+@dataclass(slots=True)
+class Prompts:
+    """Asks a person at a terminal; elsewhere notes what should have been typed.
+
+    Parameters
+    ----------
+    is_terminal
+        Whether somebody can answer.
+    missing, reasons
+        The options that were not typed, with words in place of their values, and why they are needed.
+    answers
+        What was answered, as options.
+    notice
+        What a person should know before the first prompt.
+    """
+
+    is_terminal: bool
+    missing: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    notice: str = ""
+
+    def choose(self, option: str, title: str, why: str, choices: Sequence[tuple[str, T]]) -> T | None:
+        """Let a person choose by number; None where nobody can."""
+        if not self._asks(option, title, why):
+            return None
+        for number, (label, _) in enumerate(choices, 1):
+            tell(f"{number:>3}  {label}", hanging=5)
+        while True:
+            text = typer.prompt(f"Number (1 to {len(choices)})", err=True).strip()
+            if text.isdecimal() and 1 <= int(text) <= len(choices):
+                return choices[int(text) - 1][1]
+            tell(f"Type a whole number from 1 to {len(choices)}.")
+
+    def read(self, option: str, title: str, why: str, words: str, read: Callable[[str], T]) -> T | None:
+        """Let a person type a value until it can be read; None where nobody can."""
+        if not self._asks(option, title, why):
+            return None
+        return self.typed(words, read)
+
+    def typed(self, words: str, read: Callable[[str], T]) -> T:
+        """Let a person type a value until it can be read."""
+        while True:
+            try:
+                return read(typer.prompt(words, err=True).strip())
+            except (TacitError, ValueError) as refusal:
+                tell(refusal.what if isinstance(refusal, TacitError) else "This cannot be read.")
+
+    def agrees(self, words: str) -> bool:
+        """Return whether a person agrees; only a clear yes is one, and no answer is a no."""
+        while True:
+            text = typer.prompt(f"{words} [y/N]", default="", show_default=False, err=True).strip().lower()
+            if text in {"y", "yes", "j", "ja"}:
+                return True
+            if text in {"", "n", "no", "nein"}:
+                return False
+            tell("Type y for yes, or n for no.")
+
+    def _asks(self, option: str, title: str, why: str) -> bool:
+        if not self.is_terminal:
+            self.missing.append(option)
+            return False
+        if self.notice:
+            typer.echo(err=True)
+            tell(self.notice)
+            self.notice = ""
+        typer.echo(err=True)
+        tell(title, bold=True)
+        tell(why)
+        return True
+
+    def line(self, *more: str, without: Collection[str] = ()) -> str:
+        """Return the command as it was typed, with what was answered since and what is to be added."""
+        words = [typed(word) for word in sys.argv[1:] if word not in {"--json", *without}]
+        return " ".join(["tacit", *words, *dict.fromkeys([*self.answers, *more])])
+
+    def check(self) -> None:
+        """Refuse with the whole line to type, if something is missing; as it stands, it charges nothing."""
+        if not self.missing:
+            return
+        nobody = "there is no terminal to ask you on; nothing was written and nothing was charged"
+        then = "the line shows the price and charges nothing; with --yes it charges"
+        if any(re.search(r"\.\.\.|[A-Z]{3}", option) for option in self.missing):
+            then = f"put your own values in place of ... and of words in capitals; then {then}"
+        raise TacitError(
+            "bad-parameter",
+            f"this question also needs {', '.join(dict.fromkeys(one.split()[0] for one in self.missing))}",
+            why="; ".join([*self.reasons, nobody, then]),
+            fix=Say(self.line(*self.missing, without=("--yes", "-y"))),
+        )
+
+
+def tell(text: str, *, bold: bool = False, hanging: int = 0) -> None:
+    """Write to a person, beside the output: in lines as wide as the terminal."""
+    width = min(max(shutil.get_terminal_size().columns, 30), 100)
+    lines = textwrap.fill(text, width, subsequent_indent=" " * hanging, break_on_hyphens=False)
+    typer.echo(typer.style(lines, bold=True) if bold else lines, err=True)

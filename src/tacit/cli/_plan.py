@@ -28,9 +28,10 @@ from tacit.cli._output import (
 )
 from tacit.errors import TacitError
 from tacit.fixes import Choose
+from tacit.report import short_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from tacit.accounting import Budget, Remaining
     from tacit.core import AnswerTable, BudgetSchedule, Plan
@@ -228,6 +229,41 @@ def show_price(planned: Plan[AnswerTable], declared: Config, account: Account) -
     else:
         fits = account.filter.how_many(planned.cost, planned.promise)
         say(f"a budget of {total} can pay for this plan {times(fits)}")
+
+
+def price_in_words(
+    planned: Plan[AnswerTable], cost: str, account: Account, kept: KeptBudget, unknown: Collection[str]
+) -> list[str]:
+    """Say in plain words what a plan costs, what is left afterwards, and how exact it is.
+
+    Parameters
+    ----------
+    planned, cost
+        The plan, and its cost in words.
+    account
+        The account that the dataset gets from its config, in a ledger in memory.
+    kept
+        What the ledger has left.
+    unknown
+        The columns whose range the plan finds: their error follows from it.
+    """
+    afterwards = kept.afterwards or ("" if kept.account else _afterwards([account], planned))
+    lines = [f"cost: {cost}{f'; left afterwards: {afterwards}' if afterwards else ''}"]
+    if kept.trouble:
+        lines.append(kept.trouble)
+    sure = short_percent(float(planned.confidence))
+    for column in planned.forecast:
+        if column.column in unknown:
+            error = "known only with the answer: it follows from the range that is found"
+        elif column.error is not None:
+            error = f"+/- {column.error:.3g}, with {sure} confidence, from the noise"
+        else:
+            error = column.note
+        lines.append(f"error of {printable(column.column)}: {error}")
+        if column.caution:
+            lines.append(f"no number of {printable(column.column)} for small groups: {column.caution}")
+    about_the_range = dict(planned.facts).get("bounds")
+    return [*lines, *([f"range: {about_the_range}"] if unknown and about_the_range else [])]
 
 
 def _facts(plan: Plan[AnswerTable]) -> dict[str, object]:

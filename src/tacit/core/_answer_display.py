@@ -108,10 +108,10 @@ def _cut_to_found_bounds(answer: AnswerTable) -> list[str]:
         names, lacking_range = ", ".join(one.columns), [i for i, end in enumerate(one.low) if end is None]
         if len(lacking_range) < len(one.low):
             ends = one.in_words(0) if len(one.low) == 1 else "the bounds of its line"
-            beyond = f"what lies above {one.high[0]:.6g}" if len(one.low) == 1 else "what lies beyond them"
             sentences.append(
-                f"{names}: values of {one.of} are cut to {ends} (bounds found privately); {beyond} is not "
-                f"in it{'' if one.cut is None else f'; {RARE_CUT}'}"
+                f"{names}: values of {one.of} are cut to {ends} (bounds found privately): values "
+                f"beyond count as the end of the range; {_true_value(one)}"
+                f"{'' if one.cut is None else f'; {RARE_CUT}'}"
             )
         sentences += _at_least(answer, one)
         if lacking_range:
@@ -120,9 +120,21 @@ def _cut_to_found_bounds(answer: AnswerTable) -> list[str]:
             lines = "" if len(one.low) == 1 else f" in {len(lacking_range):,} of {len(one.low):,} lines"
             sentences.append(
                 f"{names}: no range found for {one.of}{lines}{about}; the cost stays; more rows, a larger "
-                "epsilon or declared bounds would help"
+                "epsilon or declared bounds would help; in a file, the values may be text: check the column, "
+                "the decimal mark (--decimal) and the spelling of the groups"
             )
     return sentences
+
+
+def _true_value(bounds: FoundBounds) -> str:
+    """Say in plain words in which direction the cut can move a value: towards 0 where one end is 0."""
+    if all(low in {None, 0} for low in bounds.low):
+        return "large values were counted at the end of the range, so the true value may be higher"
+    if all(high in {None, 0} for high in bounds.high):
+        return (
+            "values far below 0 were counted at the end of the range, so the true value may be further from 0"
+        )
+    return "values were counted at both ends of the range, so the true value may be lower or higher"
 
 
 def _at_least(answer: AnswerTable, bounds: FoundBounds) -> list[str]:
@@ -145,7 +157,9 @@ def _hidden(answer: AnswerTable) -> list[str]:
     """Explain a value that the noise hides, where there is one."""
     if not any(any(hidden_values(cells)) for cells in answer.columns.values()):
         return []
-    return [f"{HIDDEN}: the number of rows behind the value may be noise alone; its interval holds"]
+    spelling = "; a group that is not in the data looks like this too: check its spelling"
+    words = f"{HIDDEN}: the number of rows behind the value may be noise alone; its interval holds"
+    return [words + (spelling if answer.keys else "")]
 
 
 def _below_zero(answer: AnswerTable) -> list[str]:

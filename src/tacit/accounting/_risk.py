@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from tacit.accounting._cost import Cost
+from tacit.accounting.numeric import float_down, log_down
 from tacit.errors import TacitError
 from tacit.fixes import Either, Set
 from tacit.parameters import Choice, Delta, Pair, RealNumber, exactly_one
@@ -109,8 +110,7 @@ class Risk:
     @property
     def loss(self) -> float:
         """How far the odds of a belief may move, as a privacy loss, rounded down."""
-        odds = (self.end / (1 - self.end)) / (self.start / (1 - self.start))
-        return math.log(odds) * (1 - 2**-48)
+        return float_down(log_down((self.end / (1 - self.end)) / (self.start / (1 - self.start))))
 
     def is_met(self, cost: Cost) -> bool:
         """Return whether no attacker achieves more, by the certified reading of the cost.
@@ -299,7 +299,7 @@ def budget_within(
 def amount_near(risk: Risk, total: str, delta: Fraction) -> float:
     """Return an epsilon or a rho near the largest that a risk allows."""
     epsilon = risk.unknown_epsilon(delta)
-    return epsilon if total == "epsilon" else epsilon**2 / 2
+    return epsilon if total == "epsilon" else max(epsilon**2 / 2, 1e-300)
 
 
 def out_of_reach(risk: Risk, delta: Fraction) -> TacitError:

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
+import mpmath
 import pytest
 from scipy.stats import norm
 
@@ -169,3 +170,13 @@ def test_the_words_are_rounded_so_that_they_hold():
     assert words.endswith("except with probability 2e-06")
     words = Risk.read(belief=(0.01, 0.02)).words(Cost.pure(1000), "patient")
     assert "becomes at most 100 %" in words
+
+
+def test_tiny_risks_are_read_and_beliefs_round_down():
+    assert Budget.from_risk(advantage=1e-300, total="rho").rho > 0
+    for before, after in ((0.5, 0.5 + 1e-13), (0.01, 0.02), (0.3, 0.3 + 2**-50)):
+        risk = Risk.read(belief=(before, after))
+        odds = (risk.end / (1 - risk.end)) / (risk.start / (1 - risk.start))
+        with mpmath.workdps(60):
+            exact = mpmath.log(mpmath.mpf(odds.numerator) / odds.denominator)
+            assert 0 <= exact - mpmath.mpf(risk.loss) <= 1e-15 * exact

@@ -137,6 +137,22 @@ def test_totals_are_sums_with_a_margin_of_their_own():
     assert list(plan.release().content.keys["ward"]) == ["C", "D", "E", None]
 
 
+def test_a_total_counts_no_person_twice_for_the_minimum():
+    rows = [(f"p{i}", ward) for i in range(2) for ward in "ABCDEF"]
+    few = tc.protect(
+        pd.DataFrame(rows, columns=["patient_id", "ward"]), unit="patient_id", limits={"rows": 6},
+        keys={"ward": list("ABCDEF")}, budget=tc.Budget(epsilon=10**6), minimum_people=5,
+    )  # fmt: skip
+    release = few.group_by("ward").rollup().agg(n=tc.count()).plan(epsilon=10**5).release()
+    assert len(release.content) == 0  # two people, and twelve rows of them
+    many = [(f"p{i}", ward) for i in range(30) for ward in "ABCDEF"]
+    enough = tc.protect(
+        pd.DataFrame(many, columns=["patient_id", "ward"]), unit="patient_id", limits={"rows": 6},
+        keys={"ward": list("ABCDEF")}, budget=tc.Budget(epsilon=10**6), minimum_people=5,
+    )  # fmt: skip
+    assert len(enough.group_by("ward").rollup().agg(n=tc.count()).plan(epsilon=10**5).release().content) == 7
+
+
 def test_a_total_without_groups_is_not_hidden():
     plain, ruled = (dataset(minimum).agg(n=tc.count()).plan(epsilon=1) for minimum in (None, 8))
     assert plain.hash == ruled.hash

@@ -20,7 +20,7 @@ from tacit.tables.planning._steps import SelectKeys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.algebra import Statistic
+    from tacit.algebra import Contribution, Statistic
     from tacit.core import Unit
     from tacit.tables.planning._steps import MeasuredStep
     from tacit.tables.reading._readings import StepNoise
@@ -46,19 +46,37 @@ class MinimumPeople:
         The position of the step that counts people.
     exact
         Whether this step selects the groups, and so never shows one with fewer people.
+    overlap
+        In how many groups one person may be. A total of these groups counts this person so often.
     """
 
     people: int
     step: int
     exact: bool
+    overlap: int = 1
 
     @classmethod
-    def among(cls, people: int, steps: Sequence[MeasuredStep], counted: Statistic) -> MinimumPeople:
+    def among(
+        cls, people: int, steps: Sequence[MeasuredStep], counted: Statistic, who: Contribution
+    ) -> MinimumPeople:
         """Return the rule for steps, one of which selects the groups or counts the people."""
         if isinstance(steps[0].method, SelectKeys):
             return cls(people, 0, exact=True)
         place = next(i for i, one in enumerate(steps) if one.statistic == counted and one.adds_noise)
-        return cls(people, place, exact=False)
+        return cls(people, place, exact=False, overlap=who.groups if isinstance(counted, UnitCounts) else 1)
+
+    def least(self, groups: int) -> int:
+        """Return the least number of people of a line that sums so many groups, each counting its own.
+
+        Fewer people than the minimum are counted at most once in each group that they may be in.
+
+        Examples
+        --------
+        >>> rule = MinimumPeople(5, 0, exact=False, overlap=6)
+        >>> rule.least(1), rule.least(3), rule.least(10)
+        (5, 13, 25)
+        """
+        return min(self.overlap, groups) * (self.people - 1) + 1
 
     def margin(self, noise: StepNoise, groups: int = 1) -> int:
         """Return t, of a line that sums the noisy numbers of some groups; 0 where the rule is exact.
@@ -97,7 +115,7 @@ class MinimumPeople:
         return [
             place
             for place, line in enumerate(lines)
-            if line and sum(people[one] for one in line) >= self.people + margins[len(line)]
+            if line and sum(people[one] for one in line) >= self.least(len(line)) + margins[len(line)]
         ]
 
     def words(self, noise: StepNoise, unit: Unit) -> str:

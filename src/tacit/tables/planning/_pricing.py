@@ -102,7 +102,8 @@ class Pricing:
         weights = _weights(goal.weights or {}, question, columns, steps)
         flip = _only_epsilon_counts(dataset, goal, steps)
         ask = None if goal.within is not None else Ask(goal.epsilon, goal.delta, goal.rho, flip)
-        rule = None if minimum is None else MinimumPeople.among(minimum, steps, people_count(by_row, single))
+        counted = people_count(by_row, single)
+        rule = None if minimum is None else MinimumPeople.among(minimum, steps, counted, contributed)
         pricing = cls(
             question, steps, columns, contributed, goal.confidence, goal.size, ask, weights, flip, rule
         )

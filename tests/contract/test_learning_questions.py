@@ -214,7 +214,7 @@ def groups(rng):
 def largest_share(kind, name, tries=12, **how):
     rng, most = np.random.default_rng(3), 0
     for _ in range(tries):
-        with fixed_ranking(int(rng.integers(2**30)), ("learn._examples", "learn.teachers._votes")):
+        with fixed_ranking(int(rng.integers(2**30)), ("learn._examples", "learn.teachers._teachers")):
             asked = [
                 ASKED[kind, name](data) for data in (patients if kind == "examples" else groups)(rng, **how)
             ]

@@ -171,7 +171,7 @@ def test_an_analyst_sees_the_price_asks_and_reads_the_answer_again_for_nothing(s
     assert entries(service) == before  # a price is free
     # the same element as before, so that a change of it is read aloud
     live = browser.execute_script("return window.live.isConnected && window.live.innerText")
-    assert live.startswith("The price is epsilon 1/4 (0.25). About 3 more"), live
+    assert live.startswith("The price is epsilon 1/4 (0.25). 3 more questions like this one"), live
     click(browser, "Ask, and pay this price")
     wait_for(browser, "Show the answer", seconds=60)
     assert page_findings(browser) == []

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from support.stored_answers import digest
+from tacit.algebra import document
 from tacit.engines.sql._statements import statements
 from tacit.tables.planning._exact_integers import by_group, public_tables
 from tacit.tables.planning._pricing import lower
@@ -86,7 +88,7 @@ class PackedPlans:
         for one in self._statements(question):
             for limit in sorted(one.limited):
                 handed += self._limit(*limit)
-            handed.append((one.sql, repr(one.statistics)))
+            handed.append((one.sql, [_document(statistic) for statistic in one.statistics]))
         return digest(self._basis, handed)
 
     def _statements(self, question: TableQuestion) -> Sequence[Any]:
@@ -188,11 +190,16 @@ def _decides(setting: str) -> bool:
     return setting.startswith("spark.sql.") and not setting.endswith((".dir", ".directory"))
 
 
+def _document(statistic: Statistic) -> str:
+    """Return a statistic as plans store it: the same text in every version in which it means the same."""
+    return json.dumps(document(statistic), sort_keys=True)
+
+
 def answer_digest(integers: dict[Any, dict[Any, list[int]]]) -> str:
     """Return the digest of the exact integers of a plan: each statistic, and each group with its integers."""
     return digest(
         sorted(
-            (repr(statistic), sorted((repr(_group(key)), numbers) for key, numbers in groups.items()))
+            (_document(statistic), sorted((repr(_group(key)), numbers) for key, numbers in groups.items()))
             for statistic, groups in integers.items()
         )
     )

@@ -76,7 +76,7 @@ def test_every_room_has_quick_tests():
 def test_a_room_without_quick_tests_would_be_found(monkeypatch):
     fixes = names_of_tests(TESTS / "unit/cli/test_fixes.py")
     monkeypatch.setattr(quick_tier, "SLOW_TESTS", (*SLOW_TESTS, *fixes))
-    monkeypatch.setitem(SLOW, "tests/unit/cli", "limit_option start")
+    monkeypatch.setitem(SLOW, "tests/unit/cli", "limit_option risk_options start")
     monkeypatch.setitem(SLOW, "tests/unit/ledger", "*")
     assert rooms_without_quick_tests() == ["cli", "ledger"]
 

@@ -220,7 +220,7 @@ def _distance(rho: Fraction, delta: Fraction) -> float:
 
     The Kullback-Leibler divergence is at most rho: Pinsker's inequality, or Bretagnolle's and Huber's.
     """
-    distance = min(math.sqrt(float_up(rho) / 2), math.sqrt(-math.expm1(-float_up(rho))))
+    distance = min(math.sqrt(float_up(rho / 2)), math.sqrt(-math.expm1(-float_up(rho))))
     return min(1.0, float_up(delta) + distance * _UP)
 
 

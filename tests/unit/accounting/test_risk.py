@@ -173,7 +173,9 @@ def test_the_words_are_rounded_so_that_they_hold():
 
 
 def test_tiny_risks_are_read_and_beliefs_round_down():
-    assert Budget.from_risk(advantage=1e-300, total="rho").rho > 0
+    assert Budget.from_risk(advantage=1e-140, total="rho").rho > 0
+    with pytest.raises(TacitError, match="no amount of noise"):
+        Budget.from_risk(advantage=1e-300, total="rho")
     for before, after in ((0.5, 0.5 + 1e-13), (0.01, 0.02), (0.3, 0.3 + 2**-50)):
         risk = Risk.read(belief=(before, after))
         odds = (risk.end / (1 - risk.end)) / (risk.start / (1 - risk.start))

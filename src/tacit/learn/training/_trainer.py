@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from tacit.accounting import RISKS
 from tacit.core import Goal, Question
 from tacit.errors import TacitError
 from tacit.exact import count, rational
@@ -258,6 +259,8 @@ class Trainer(Question[TrainedModel]):
             Instead of epsilon: a risk (``advantage``, ``attack`` or ``belief``), as in
             `tacit.core.Question.plan`.
         """
+        if goal and not goal.keys() & {*RISKS}:
+            return super().plan(epsilon=epsilon, delta=delta or 0, **goal)  # refused: nothing else is taken
         if goal:
             fixed = self.arguments["wish"].multiplier
             Omitted("with a risk", why="the risk sets the noise").read("noise", fixed)

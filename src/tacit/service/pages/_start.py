@@ -144,7 +144,8 @@ GLOSSARY: Final[dict[str, str]] = {
     ),
     "advantage": (
         "How much better an attacker does than blind guessing: the rate of true alarms minus the rate "
-        "of false alarms. It is at most tanh(epsilon / 2) for a pure cost."
+        "of false alarms. It is at most tanh(epsilon / 2) for a pure cost. With advantage 0.05, the attacker "
+        "is right 52.5 % of the time instead of 50 %."
     ),
     "allotment": (
         "A part of a dataset's budget that a curator gives to one analyst for one purpose. In the ledger, "

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 #: The rule that reads bounds off noisy counts, part of the identity of every plan that uses it.
 _RULE = "octaves, version 1"
 _EXAMPLE_ENDS = tuple(i / 16 for i in range(17))
+#: The most columns that one statement sums on found bounds; PostgreSQL takes 1,664.
+_MOST_COLUMNS = 600
 
 
 class AdaptiveReading:
@@ -74,11 +76,27 @@ class AdaptiveReading:
         self._tables, self._exact = public_tables(question), dict[Any, Any]()
 
     def of(self, statistics: Sequence[Statistic]) -> ExactIntegers:
-        """Return the exact integers of statistics; those that were not read before are read together."""
+        """Return the exact integers of statistics; those that were not read before are read together.
+
+        Very many are read in several statements, because databases limit the columns of one.
+        """
         missing = tuple(one for one in dict.fromkeys(statistics) if one not in self._exact)
-        if missing:
-            self._exact |= exact_integers(self._data, self._question, missing, self._tables)
+        for part in _parts_of(missing):
+            self._exact |= exact_integers(self._data, self._question, part, self._tables)
         return self._exact
+
+
+def _parts_of(statistics: Sequence[Statistic]) -> list[tuple[Statistic, ...]]:
+    """Split statistics, in their order, into parts of at most `_MOST_COLUMNS` columns."""
+    parts: list[list[Statistic]] = []
+    columns = 0
+    for one in statistics:
+        columns += one.columns
+        if not parts or columns > _MOST_COLUMNS:
+            parts.append([])
+            columns = one.columns
+        parts[-1].append(one)
+    return [tuple(part) for part in parts]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -323,6 +323,7 @@ class TableDataset(Dataset, PandasHints, WorkloadQuestions):
         """Return the dataset with the bounds declared that a release found, so that nobody pays again.
 
         The bounds are public once the release is. Of several groups, the declared range holds those of all.
+        Bounds that were declared as numbers before can only become narrower.
         Plans that ask for these columns then have the declared bounds, and all of their cost for the answer.
 
         Guarantee

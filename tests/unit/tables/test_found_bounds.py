@@ -216,6 +216,31 @@ def test_found_bounds_are_declared_and_the_next_question_pays_no_search(visits):
             visits.declaring(other)
 
 
+def test_declaring_narrows_the_numbers_of_the_curator_and_never_widens_them():
+    def declared(data):
+        fact = data.tables["visits"].facts["age"]
+        return float(fact.bounds[0]), float(fact.bounds[1]), fact.auto
+
+    def after(bounds, **aggregates):
+        data = protected(bounds={"age": bounds})
+        return data, data.declaring(data.agg(**aggregates).plan(epsilon=4).release())
+
+    wide, narrowed = after((0, 10**6), m=tc.mean("age", bounds="auto"))
+    low, high, auto = declared(narrowed)
+    assert 0 <= low < 25 < 55 < high <= 96
+    assert auto
+    total, kept = after((20, 50), s=tc.sum("age", bounds="auto"))  # of a sum, what is found reaches to zero
+    assert declared(kept) == declared(total) == (20, 50, False)
+    beside, kept = after((500, 600), m=tc.mean("age", bounds="auto"))
+    assert declared(kept) == declared(beside) == (500, 600, False)
+    for data in (wide, narrowed, kept):  # the next question is answered on what is declared now
+        low, high, _ = declared(data)
+        plan = data.agg(m=tc.mean("age")).plan(epsilon=1)
+        assert plan == data.agg(m=tc.mean("age", bounds=(low, high))).plan(epsilon=1)
+        exact = spendings().age.clip(low, high).mean()
+        assert plan.release()["m"].low[0] <= exact <= plan.release()["m"].high[0]
+
+
 def test_a_service_plans_found_bounds_at_the_price_that_python_has(visits):
     from tacit.service.plans._asks import AskBody, plan_of, read_ask
 

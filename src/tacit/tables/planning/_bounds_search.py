@@ -259,8 +259,7 @@ class BoundsSearch:
         """Return the part of a range that lies within the declared one; all of it where next to none does."""
         if self.declared is None:
             return ends
-        low, high = max(ends[0], self.declared[0]), min(ends[1], self.declared[1])
-        return (low, high) if high - low > max(abs(low), abs(high)) / _FINEST else ends
+        return common_range(ends, self.declared) or ends
 
     def part_bins(self, noisy: Sequence[Any]) -> list[PartBins | None]:
         """Return the cells of the second count of each group; None where the range is not narrowed."""
@@ -321,6 +320,21 @@ def declared_range(question: TableQuestion, node: Node) -> Range | None:
     facts = scope(question.input)
     is_default = isinstance(node, Column) and facts[node.name].default
     return None if is_default else bounds_of(node, facts)
+
+
+def common_range(one: Range, other: Range) -> Range | None:
+    """Return the part that two ranges share; None where next to nothing is left.
+
+    Examples
+    --------
+    >>> ten, twenty, fifty = map(Fraction, (10, 20, 50))
+    >>> common_range((Fraction(0), twenty), (ten, fifty)) == (ten, twenty)
+    True
+    >>> common_range((Fraction(0), ten), (twenty, fifty)) is None
+    True
+    """
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    return (low, high) if high - low > max(abs(low), abs(high)) / _FINEST else None
 
 
 def _noise(mechanism: IntegerMechanism) -> CellNoise:

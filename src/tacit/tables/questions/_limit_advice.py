@@ -29,6 +29,7 @@ from tacit.fixes import Code, Declare, Do, Set
 from tacit.mechanisms import mean_sets
 from tacit.parameters import Integer
 from tacit.strategies import round_numbers
+from tacit.tables.planning._bounds_search import common_range
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.questions import _aggregate_functions as ask
 from tacit.tables.questions._aggregates import Aggregate, LoweringContext
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tacit.algebra import Node, TableQuestion
     from tacit.core import AnswerTable, Cells, Release
     from tacit.tables._dataset import TableDataset
+    from tacit.tables.questions._aggregates import Range
     from tacit.tables.reading._readings import StepNoise
 
 
@@ -148,7 +150,10 @@ def cut_note(dataset: TableDataset, release: Release[AnswerTable]) -> CutNote:
 
 
 def with_found_bounds(dataset: TableDataset, release: Release[AnswerTable]) -> TableDataset:
-    """Declare the bounds that a release found; refuse a release that found none of this dataset's columns."""
+    """Declare the bounds that a release found; refuse a release that found none of this dataset's columns.
+
+    Bounds that the curator declared as numbers are never widened: what is found narrows them at most.
+    """
     ranges: dict[tuple[str, str], list[tuple[float, float]]] = {}
     if release.certificate.fields.get("dataset") == dataset.identity.document():
         for one in getattr(release.content, "found", ()):
@@ -166,9 +171,13 @@ def with_found_bounds(dataset: TableDataset, release: Release[AnswerTable]) -> T
         )
     tables = dict(dataset.tables)
     for (name, column), pairs in ranges.items():
-        low, high = min(low for low, _ in pairs), max(high for _, high in pairs)
+        bounds: Range = (Fraction(min(low for low, _ in pairs)), Fraction(max(high for _, high in pairs)))
         fact = tables[name].facts.get(column, Fact())
-        declared = replace(fact, kind="number", bounds=(Fraction(low), Fraction(high)), auto=True)
+        if fact.bounds is not None and not (fact.auto or fact.default):
+            bounds = common_range(bounds, fact.bounds) or fact.bounds
+            if bounds == fact.bounds:
+                continue
+        declared = replace(fact, kind="number", bounds=bounds, auto=True)
         tables[name] = replace(tables[name], facts={**tables[name].facts, column: declared})
     return replace(dataset, tables=tables)
 

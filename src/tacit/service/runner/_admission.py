@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.algebra import OPERATORS
 from tacit.errors import TacitError
 from tacit.service.runner._clock import Slot
+from tacit.strategies import MAX_GROUPS, OctaveCells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,6 +30,11 @@ _MECHANISM: Final = 4.0
 _CHOICE: Final = 3.0  # more for a median and other quantiles
 _GROUP: Final = 0.06  # for each group of each mechanism
 _CELL: Final = 0.0008  # for each candidate of a quantile in each group
+_RANGE: Final = 0.6  # to find the bounds of each group, where a plan finds them
+_SUM: Final = 2.0  # for each further range on which values are summed
+_PASS: Final = {"FoundCells": 4.5, "FoundCandidates": 12.0}  # to read the rows again for each further range
+_LINE: Final = 0.0004  # for each cell of each group that such a pass may return
+_MAX_LINES: Final = 20_000
 _PRIVATE_GROUPS: Final = 1000  # nobody outside may know how many there are
 _OPERATOR: Final = 0.5  # for each operator of an expression, read for every row
 _PIECE: Final = 0.05  # for each further text of which the operator's longest text is joined
@@ -90,6 +96,7 @@ def _table_work(part: Mapping[str, Any]) -> float:
     keys, by = part.get("keys"), part.get("by")
     groups = len(keys) if isinstance(keys, list) else _PRIVATE_GROUPS if by else 1
     work, columns = _relation_work(part.get("rows"))
+    work += _search_work(part, groups, work, columns)
     for expression in _expressions([by, part["steps"]]):
         work += _expression_work(expression, columns)[0]
     for step in part["steps"]:
@@ -100,6 +107,32 @@ def _table_work(part: Mapping[str, Any]) -> float:
             work += _ALONE
         if isinstance(bins, dict):
             work += _CHOICE + _CELL * groups * _size(bins)
+    return work
+
+
+def _search_work(part: Mapping[str, Any], groups: int, rows: float, columns: Mapping[str, int]) -> float:
+    """Return what a plan needs more that finds bounds: each group may have a range of its own.
+
+    Cells and candidates on each range are counted in a statement of its own, which reads all rows; `rows` is
+    the work of the relation.
+    """
+    ranges = 1 if groups > MAX_GROUPS else groups
+    statistics: list[Mapping[str, Any]] = []  # what several steps share is read once
+    for step in part["steps"]:
+        statistic = step.get("statistic") if isinstance(step, dict) else None
+        if isinstance(statistic, dict) and statistic not in statistics:
+            statistics.append(statistic)
+    work = 0.0
+    for statistic in statistics:
+        bins, grid = statistic.get("bins") or {}, statistic.get("grid") or {}
+        again = sum(_expression_work(one, columns)[0] for one in _expressions([part.get("by"), statistic]))
+        if bins.get("node") == "OctaveBins":
+            work += _RANGE * ranges
+        elif bins.get("node") in _PASS:
+            lines = min(groups * _size(bins), _MAX_LINES)
+            work += ranges * (_PASS[bins["node"]] + _LINE * lines + rows + again)
+        elif grid.get("node") == "FoundGrid":
+            work += ranges * (_SUM + again)
     return work
 
 
@@ -133,6 +166,8 @@ def _size(document: Any) -> int:
     match document:
         case {"size": int(size)}:
             return size
+        case {"node": "OctaveBins", "integer": bool(integer)}:
+            return OctaveCells(integer=integer).size
         case dict():
             return max([1, *map(_size, document.values())])
         case list():

@@ -137,6 +137,69 @@ def test_the_estimate_grows_with_columns_groups_and_cells() -> None:
     assert work_of(batch) > work("SELECT MEDIAN(age) AS a FROM visits")
 
 
+def test_a_search_for_bounds_counts_a_pass_for_every_range_that_it_may_find() -> None:
+    def work(groups: int, **aggregates: Any) -> int:
+        visits = tc.protect(
+            tc.tables.example_visits(), name="visits", unit="patient_id", limits={"rows": 2},
+            keys={"age": list(range(groups))},
+            budget=tc.Budget(epsilon=9), ledger=tc.Ledger.memory(),
+        )  # fmt: skip
+        return work_of(visits.group_by("age").agg(**aggregates).plan(epsilon=1))
+
+    days = tc.col("length_of_stay")
+    for groups in (10, 100, 400):
+        total = {"a": tc.sum(days, bounds="auto")}
+        mean = {"a": tc.mean(days, bounds="auto")}
+        median = {"a": tc.median(days, bounds="auto")}
+        known = work(groups, a=tc.median(days, bounds=(0, 30)))
+        assert work(groups, **total) < work(groups, **mean) < work(groups, **median)
+        assert work(groups, **median) > known + 20 * groups  # a narrowing and a choice on each range
+        assert work(groups, **mean) > work(groups, a=tc.mean(days, bounds=(0, 30))) + 6 * groups
+        thrice = {**median, "b": tc.median(days * 3, bounds="auto")}
+        assert work(groups, **thrice) > 1.9 * work(groups, **median)
+        two = tc.quantiles(days, [0.2, 0.4], bounds="auto")
+        assert work(groups, a=two) < 1.3 * work(groups, a=tc.quantiles(days, [0.2], bounds="auto"))
+    assert work(1_001, a=tc.sum(days, bounds="auto")) < work(1_000, a=tc.sum(days, bounds="auto"))
+
+
+@pytest.mark.parametrize(
+    ("groups", "median", "milliseconds"),
+    [
+        (30, False, 198), (30, True, 275), (100, False, 373), (100, True, 588), (400, False, 1_020),
+        (400, True, 2_062),
+    ],
+)  # fmt: skip
+def test_the_estimate_of_a_search_for_bounds_is_not_below_what_was_measured(
+    groups: int, median: bool, milliseconds: int
+) -> None:
+    """The processor time that plans took on 60 rows a group, with 30 to 92 different ranges."""
+    visits = tc.protect(
+        tc.tables.example_visits(), name="visits", unit="patient_id", limits={"rows": 2},
+        keys={"age": list(range(groups))}, budget=tc.Budget(epsilon=9), ledger=tc.Ledger.memory(),
+    )  # fmt: skip
+    asked = (tc.median if median else tc.mean)("length_of_stay", bounds="auto")
+    assert work_of(visits.group_by("age").agg(a=asked).plan(epsilon=1)) >= milliseconds
+
+
+@pytest.mark.parametrize("statement", ["AVG(age)", "SUM(age)"])
+def test_usual_searches_for_bounds_are_admitted(ward: Any, statement: str) -> None:
+    asked = {"dataset": "visits", "sql": f"SELECT hospital, {statement} AS a FROM visits GROUP BY hospital"}
+    body = {**asked, "epsilon": "1/2", "bounds": {"age": "auto"}}
+    answer = ward.call("POST", "/api/v1/plans", ward.tokens["ana"], json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_search_for_many_bounds_is_refused_before_the_charge(ward: Any) -> None:
+    medians = ", ".join(f"MEDIAN(age + {i}) AS m{i}" for i in range(4))
+    sql = f"SELECT hospital, {medians} FROM visits GROUP BY hospital"
+    body = {"dataset": "visits", "sql": sql, "epsilon": "1/2"}
+    assert ward.call("POST", "/api/v1/plans", ward.tokens["ana"], json=body).status_code == 200
+    before = ward.service.ledger.head
+    answer = ward.ask(sql=sql, epsilon="1/2", bounds={"age": "auto"})
+    assert ward.service.ledger.head == before
+    assert (answer.status_code, answer.json()["code"]) == (422, "question-too-large"), answer.text
+
+
 def joined(number: int) -> str:
     return f"SELECT COUNT(*) AS n FROM visits WHERE {'||'.join(['hospital'] * number)} = 'q'"
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget, Cost
     from tacit.core._answer_table import Value
     from tacit.core._plan import Forecast, Plan
+    from tacit.core._plan_run import Member
 
 
 _LONGEST = 40  # letters of a word that is not broken: a long key must not push the values off the page
@@ -275,7 +276,10 @@ def left_afterwards(filter_: Any, cost: Cost, promise: Budget | None = None) -> 
 
 
 def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
-    """Say what each dataset has left afterwards."""
+    """Say what each dataset has left afterwards; an answer that is stored and paid for costs nothing again.
+
+    Both are facts of the ledger, which is only read: nothing is charged, and no data is touched.
+    """
     paying = [member for member in plan._members if member.ledger is not None and not member.blocks]  # noqa: SLF001
     lines = []
     for member in paying:
@@ -284,8 +288,21 @@ def _remaining_lines(plan: Plan[Any]) -> list[tuple[str, str]]:
         except TacitError:  # a ledger that is closed, or cannot be reached now
             return []
         name = f" in {member.identity.name}" if len(paying) > 1 else ""
-        lines.append((f"left afterwards{name}", left_afterwards(filter_, member.cost, member.promise)))
+        left = left_afterwards(filter_, member.cost, member.promise)
+        if _is_paid(member):
+            left = f"already answered: the same question again is free; left: {filter_.remaining}"
+        lines.append((f"left afterwards{name}", left))
     return lines
+
+
+def _is_paid(member: Member) -> bool:
+    """Return whether the ledger has the answer; that of a service does not say it."""
+    identity = member.identity
+    try:
+        paid = member.ledger.paid_release(identity.name, member.hash, version=identity.version)  # type: ignore[union-attr]
+    except TacitError:
+        return False
+    return paid is not None
 
 
 def plan_text(plan: Plan[Any], *, left: bool = True, budget: bool = True) -> str:

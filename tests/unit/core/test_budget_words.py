@@ -84,3 +84,32 @@ def test_pure_budgets_count_in_the_same_words():
     plan = visits.agg(n=tc.count()).plan(epsilon=0.5)
     assert str(visits.left(plan)) == "one more question of up to epsilon 3; or 6 more like this one"
     assert str(visits.left()) == str(visits.remaining) == "epsilon 3 of 3"
+
+
+def test_a_plan_whose_answer_is_stored_says_that_it_is_free_and_reads_no_data(monkeypatch):
+    frame = tc.tables.example_visits()
+    visits = tc.protect(
+        frame, unit="patient_id", budget=tc.Budget(epsilon=1), ledger=tc.Ledger.memory(), name="v"
+    )
+    question = visits.agg(n=tc.count())
+    plan = question.plan(epsilon=1)
+    assert "left afterwards: nothing of epsilon 1" in " ".join(repr(plan).split())
+    plan.release()
+    before = visits.remaining
+    monkeypatch.setattr(type(visits._engine), "transaction", lambda *_: pytest.fail("the data was read"))
+    for told in (repr(plan), plan._repr_html_()):
+        told = " ".join(told.split())
+        assert "already answered: the same question again is free; left: nothing of epsilon 1" in told
+        assert "not enough" not in told
+    other = " ".join(repr(question.plan(epsilon=0.5)).split())
+    assert "left afterwards: not enough for this question" in other
+    assert "already answered" not in other
+    assert visits.remaining == before
+
+
+def test_an_answer_of_an_earlier_version_of_the_data_is_not_free(tmp_path):
+    facts = {"unit": "patient_id", "name": "v", "ledger": str(tmp_path / "l"), "budget": tc.Budget(epsilon=3)}
+    frame = tc.tables.example_visits()
+    tc.protect(frame, version=1, **facts).agg(n=tc.count()).plan(epsilon=1).release()
+    newer = tc.protect(frame, version=2, **facts).agg(n=tc.count()).plan(epsilon=1)
+    assert "left afterwards: one more question of up to epsilon 1" in " ".join(repr(newer).split())

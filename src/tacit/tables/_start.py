@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tacit.core import fixes_of
 from tacit.engines import Source, place_source
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Declare, Set
+from tacit.fixes import Code, Declare, Either, Set
 from tacit.ledger import Account, Ledger, open_ledger
 from tacit.parameters import ColumnName, Flag, Listed
 from tacit.tables._protect import protect
 from tacit.tables.questions import _aggregate_functions as functions
-from tacit.tables.questions._aggregates import AUTO
+from tacit.tables.questions._aggregates import AUTO, is_auto
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.core import AnswerTable, LimitGiven, Plan, Release, Unit
     from tacit.exact import Number
+    from tacit.fixes import Fix
     from tacit.tables._dataset import TableDataset
     from tacit.tables.questions._aggregates import Aggregate
 
@@ -34,8 +35,8 @@ _DELTA = 1e-7  # to find groups privately
 def start(
     source: object,
     *,
-    unit: str | Unit,
-    epsilon: Number,
+    unit: str | Unit | None = None,
+    epsilon: Number | None = None,
     mean: ColumnsGiven = None,
     sum: ColumnsGiven = None,  # noqa: A002 - the word that people look for
     median: ColumnsGiven = None,
@@ -46,16 +47,19 @@ def start(
     budget: Budget | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     name: str | None = None,
-    bounds: Mapping[str, Sequence[Number]] | None = None,
+    version: int = 1,
+    bounds: Mapping[str, Sequence[Number] | Literal["auto"]] | None = None,
     keys: Mapping[str, Sequence[object]] | None = None,
     limits: Mapping[str, LimitGiven] | None = None,
     types: Mapping[str, object] | None = None,
+    minimum_people: int | None = None,
 ) -> tuple[TableDataset, Release[AnswerTable]]:
     """Ask a table one first question in one call; print its price, charge, and return dataset and answer.
 
-    It is `protect`, a question, its plan and its release, with what a first question leaves open filled in:
-    ranges that nobody declared are found privately by the plan. What needs a decision is refused with the
-    line that makes it. Ask the dataset that is returned for everything else.
+    It asks you nothing and waits for no consent: it prints the price, charges it and answers. To see a price
+    first, use `protect` and a plan. It is `protect`, a question, its plan and its release; ranges that nobody
+    declared are found privately by the plan. What needs a decision is refused, all that is missing at once.
+    Ask the dataset that is returned for everything else.
 
     Guarantee
     ---------
@@ -69,10 +73,11 @@ def start(
         As in `protect`: a file (for a CSV file that is written in another way, `csv_file`), a frame, or a
         DuckDB connection with the name of a table.
     unit
-        The column that says to whom a row belongs.
+        The column that says to whom a row belongs; always needed.
     epsilon, delta
-        What the answer may cost. Without a delta, groups that are not listed in ``keys`` are found with 1e-7
-        or a tenth of the budget's delta, whichever is less; a budget without a delta needs ``keys``.
+        What the answer may cost; an epsilon is always needed. A delta is for groups that are not listed in
+        ``keys``: they are found privately, for 1e-7 or a tenth of the budget's delta, whichever is less, if
+        none is given. This needs a budget with a delta, and a range in ``bounds`` for each column.
     mean, sum, median
         The columns of which the answer has the mean, the sum or the median.
     count
@@ -88,7 +93,7 @@ def start(
         it needs one.
     name
         The name of the dataset, to which the budget belongs; by default that of the file, or ``data``.
-    bounds, keys, limits, types
+    version, bounds, keys, limits, types, minimum_people
         Public facts, as in `protect`.
 
     Examples
@@ -106,24 +111,43 @@ def start(
     """
     with fixes_of("tc.start"):
         file = _file_of(source)
-        where = _ledger_of(file, ledger)
-        dataset_name = _name_of(file) if name is None else name
-        account = _account_of(where, dataset_name)
-        facts: dict[str, Any] = {
-            "unit": unit, "name": dataset_name, "bounds": bounds, "keys": keys, "limits": limits,
-            "types": types, "budget": _budget_of(account) if budget is None else budget,
-        }  # fmt: skip
         words = {"mean": mean, "sum": sum, "median": median}
         columns = {word: _listed(word, own) for word, own in words.items()}
         counted = Flag().read("count", count)
+        dataset_name = _name_of(file) if name is None else name
+        has_place = file is not None or ledger is not None
+        account = _account_of(_ledger_of(file, ledger), dataset_name) if has_place else None
         is_listed = by is None or by in (keys or {})
+        known = budget if account is None else account.budget
+        is_searched = any(is_auto((bounds or {}).get(one, AUTO)) for own in columns.values() for one in own)
+        needs = {
+            "unit": (unit is None, '"patient_id"'),
+            "epsilon": (epsilon is None, "1"),
+            "mean": (not (counted or any(columns.values())), '"length_of_stay"'),
+            "budget": (known is None, "tc.Budget(epsilon=3)"),
+            "ledger": (not has_place, '"visits.ledger"'),
+            "keys": (
+                not is_listed and (is_searched or known is None or not known.delta),
+                f"{Set(keys={by: ['A', 'B']})}".removeprefix("keys="),
+            ),
+        }
+        _check_missing({word: example for word, (is_missing, example) in needs.items() if is_missing})
+        where = _ledger_of(file, ledger)
+        facts: dict[str, Any] = {
+            "unit": unit, "name": dataset_name, "version": version, "bounds": bounds, "keys": keys,
+            "limits": limits, "types": types, "minimum_people": minimum_people,
+            "budget": _budget_of(account) if budget is None else budget,
+        }  # fmt: skip
 
         def planned(dataset: TableDataset) -> Plan[AnswerTable]:
             aggregates = _aggregates(columns, bounds or {}, counted=counted)
             rows = dataset.agg(**aggregates) if by is None else dataset.group_by(by).agg(**aggregates)
             spare = 0.0 if is_listed else float(dataset.budget.delta) / 10
             own = min(_DELTA, spare) if delta is None else delta
-            return rows.plan(epsilon=epsilon, delta=own, size=size)
+            try:
+                return rows.plan(epsilon=epsilon, delta=own, size=size)
+            except TacitError as refused:
+                raise _to_list(refused, by) from None
 
         with Ledger.memory() as trial:  # a question that is refused makes no ledger
             plan = planned(protect(source, ledger=trial, **facts))
@@ -133,6 +157,32 @@ def start(
         plan = planned(dataset)
     print(plan)  # the price, before it is paid
     return dataset, plan.release()
+
+
+def _check_missing(missing: Mapping[str, str]) -> None:
+    """Refuse once for all that is missing; of one thing alone, each has a refusal of its own."""
+    if len(missing) < 2 and not missing.keys() & {"unit", "epsilon"}:
+        return
+    names = ["mean, sum, median or count" if word == "mean" else word for word in missing]
+    raise TacitError(
+        "bad-parameter",
+        f"tc.start needs: {'; '.join(names)}",
+        why="there is no default: it would decide who is protected, what is asked or what it costs",
+        fix=Code(f"tc.start(..., {', '.join(f'{word}={example}' for word, example in missing.items())})"),
+    )
+
+
+def _to_list(refused: TacitError, by: str | None) -> TacitError:
+    """Say first that the groups need a list, where a plan was refused because they have none."""
+    ways: tuple[Fix, ...] = refused.fix.fixes if isinstance(refused.fix, Either) else (refused.fix,)
+    if not any(isinstance(one, Declare) and (one.fact, one.column) == ("keys", by) for one in ways):
+        return refused
+    return TacitError(
+        refused.code,
+        f"list the groups of {by}: {Set(keys={by: ['A', 'B']})} with its own values",
+        why=f"{refused.what}; {refused.why}",
+        fix=refused.fix,
+    )
 
 
 def _listed(word: str, columns: ColumnsGiven) -> tuple[str, ...]:

@@ -103,3 +103,55 @@ def test_the_data_is_not_read_before_the_charge(file, monkeypatch):
     assert not opened
     asked(file, epsilon=1)
     assert opened
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, ["unit", "epsilon", "mean, sum, median or count", "budget", "ledger"]),
+        ({"mean": "Tage", "by": "Ort"}, ["unit", "epsilon", "budget", "ledger", "keys"]),
+        ({"mean": "Tage", "by": "Ort", "unit": "Patient", "epsilon": 1}, ["budget", "ledger", "keys"]),
+        ({"mean": "Tage", "budget": BUDGET, "epsilon": 1, "ledger": Ledger.memory()}, ["unit"]),
+        ({"count": True, "by": "Ort", "budget": BUDGET, "unit": "Patient"}, ["epsilon", "ledger"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_all_that_is_missing_is_refused_at_once(given, words):
+    frame = pd.DataFrame({"Patient": range(9), "Tage": [3.0] * 9, "Ort": ["Nord"] * 9})
+    with pytest.raises(tc.TacitError) as refused:
+        tc.start(frame, **given)
+    assert refused.value.what == f"tc.start needs: {'; '.join(words)}"
+    for word in words:
+        assert f"{word.split(',')[0]}=" in str(refused.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "delta"), [({"mean": "Tage"}, 1e-6), ({"mean": None, "count": True}, 0)]
+)
+def test_groups_without_a_list_are_refused_with_the_list_to_give_first(file, asked_for, delta):
+    with pytest.raises(tc.TacitError) as refused:
+        asked(file, by="Ort", budget=tc.Budget(epsilon=1000, delta=delta), **asked_for)
+    assert refused.value.what.startswith('list the groups of Ort: keys={"Ort": ["A", "B"]}')
+
+
+def test_a_delta_finds_groups_where_the_columns_have_bounds(file):
+    _, release = asked(file, by="Ort", bounds={"Tage": (0, 10)})
+    assert release.keys["Ort"] == ("Nord", "Süd")
+
+
+def test_a_range_that_is_asked_for_is_found_and_other_facts_reach_the_declaration(file, capsys):
+    data, release = asked(
+        file, by="Ort", keys={"Ort": ["Nord", "West"]}, bounds={"Tage": "auto"}, count=True, version=3,
+        minimum_people=100,
+    )  # fmt: skip
+    assert "finds the bounds of Tage privately" in capsys.readouterr().out
+    assert data.identity.version == 3
+    assert data.minimum_people == 100
+    assert release.keys["Ort"] == ("Nord",)
+
+
+def test_the_same_call_again_says_that_it_is_free(file, capsys):
+    asked(file)
+    assert "already answered" not in capsys.readouterr().out
+    asked(file)
+    assert "already answered: the same question again is free" in " ".join(capsys.readouterr().out.split())

@@ -52,6 +52,15 @@ def visits():
     return protected()
 
 
+@pytest.mark.parametrize("take", ["declaring", "noting"])
+@pytest.mark.parametrize("other", ["content", "data", "plan", "none"])
+def test_only_a_release_declares_or_notes(visits, take, other):
+    plan = visits.agg(n=tc.count()).plan(epsilon=1)
+    given = {"content": plan.release().content, "data": visits, "plan": plan, "none": None}[other]
+    with pytest.raises(TacitError, match="release must be a"):
+        getattr(visits, take)(given)
+
+
 def by_ward(data, **aggregates):
     return data.group_by("ward").agg(**aggregates)
 

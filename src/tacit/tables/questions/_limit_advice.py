@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from tacit.algebra import Column, CutSums, Scope, ValueGrid, choose_name, resolve, scans_of
-from tacit.core import HIDDEN, Fact
+from tacit.core import HIDDEN, Fact, Release
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Do, Set
 from tacit.mechanisms import mean_sets
-from tacit.parameters import Integer
+from tacit.parameters import Instance, Integer
 from tacit.strategies import round_numbers
 from tacit.tables.planning._bounds_search import common_range
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tacit.algebra import Node, TableQuestion
-    from tacit.core import AnswerTable, Cells, Release
+    from tacit.core import AnswerTable, Cells
     from tacit.tables._dataset import TableDataset
     from tacit.tables.questions._aggregates import Range
     from tacit.tables.reading._readings import StepNoise
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 #: The released columns: the share of rows beyond a limit, and of values outside bounds.
 BEYOND, OUTSIDE = "rows_beyond_limit", "values_outside_bounds"
 _MAX_CAP = 10**6
+_RELEASE = Instance(Release, "data.declaring(release)", "a release of a plan")
 _LEVELS = (0.5, 0.9, 0.95, 0.99)
 _SUGGESTED = "0.95"
 _UNSURE = 3  # ends of an interval that differ by more than this factor
@@ -130,7 +131,7 @@ def cut_note(dataset: TableDataset, release: Release[AnswerTable]) -> CutNote:
 
     The release itself says which limit or bounds it measured; only those that still hold are noted.
     """
-    fields = release.certificate.fields
+    fields = _RELEASE.read("release", release).certificate.fields
     columns, notes = getattr(release.content, "columns", {}), getattr(release.content, "notes", {})
     name = next((c for c in (BEYOND, OUTSIDE) if c in columns), None)
     is_own = fields.get("dataset") == dataset.identity.document()
@@ -154,6 +155,7 @@ def with_found_bounds(dataset: TableDataset, release: Release[AnswerTable]) -> T
 
     Bounds that the curator declared as numbers are never widened: what is found narrows them at most.
     """
+    release = _RELEASE.read("release", release)
     ranges: dict[tuple[str, str], list[tuple[float, float]]] = {}
     if release.certificate.fields.get("dataset") == dataset.identity.document():
         for one in getattr(release.content, "found", ()):

@@ -36,7 +36,7 @@ from tacit.algebra import (
     words_of,
 )
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Declare, Do, Either, Fix, Set
+from tacit.fixes import Declare, Do, Either, Fix, Say, Set
 from tacit.tables.planning._steps import AddNoise, MeasuredStep
 from tacit.tables.reading._readings import (
     NumberReading,
@@ -208,6 +208,7 @@ class OnBounds(Aggregate):
         node = resolve(as_number(self.argument, facts), facts, "number")
         bounds = self.bounds or bounds_of(node, facts)
         if bounds == AUTO or (bounds is None and any(facts[name].auto for name in names(node))):
+            _check_stored(self.word, node, facts)
             return replace(self, argument=node, bounds=AUTO)
         if self.cut is not None:
             raise cut_without_search(Set(bounds=AUTO, cut=RARE))
@@ -250,6 +251,29 @@ def cut_without_search(fix: Fix) -> TacitError:
         f'cut="{RARE}" is only for bounds that the plan finds',
         why="it moves the ends of a range that is found; a range that is declared stays as it is",
         fix=fix,
+    )
+
+
+def _check_stored(word: str, node: Node, facts: Scope) -> None:
+    """Refuse to search for the bounds of a column that its source declares to be text or moments.
+
+    The schema of a source is public. A column whose type was declared, or that is converted, is read as it is
+    declared. Booleans count as 0 and 1.
+    """
+    if not isinstance(node, Column):
+        return
+    fact = facts[node.name]
+    stored = {"text": "text", "moment": "dates or times"}.get(fact.stored)
+    if stored is None or fact.kind is not None:
+        return
+    declared = Declare("types", "number", column=node.name, example=False)
+    raise TacitError(
+        "bad-expression",
+        f"{node.name} is stored as {stored}, so it has no {word}",
+        why="the schema says so; a value that is not a number counts as missing, and the cost would stay",
+        fix=Either(Say("ask for a column of numbers"), declared)
+        if fact.stored == "text"
+        else Say("ask for a column of numbers"),
     )
 
 

@@ -237,6 +237,11 @@ class OnBounds(Aggregate):
         return AUTO if self.bounds == AUTO else self.needed_bounds
 
 
+def is_auto(bounds: object) -> bool:
+    """Return whether the plan is asked to find bounds; an array is never compared with a word."""
+    return isinstance(bounds, str) and bounds == AUTO
+
+
 def read_cut(cut: object) -> Cut | None:
     """Read how far bounds reach that the plan finds."""
     if cut is None or (isinstance(cut, str) and cut == RARE):

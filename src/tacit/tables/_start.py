@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -111,27 +112,20 @@ def start(
     """
     with fixes_of("tc.start"):
         file = _file_of(source)
-        words = {"mean": mean, "sum": sum, "median": median}
-        columns = {word: _listed(word, own) for word, own in words.items()}
+        words = (("mean", mean), ("sum", sum), ("median", median))
+        columns = {word: _listed(word, own) for word, own in words}
         counted = Flag().read("count", count)
         dataset_name = _name_of(file) if name is None else name
         has_place = file is not None or ledger is not None
         account = _account_of(_ledger_of(file, ledger), dataset_name) if has_place else None
         is_listed = by is None or by in (keys or {})
         known = budget if account is None else account.budget
-        is_searched = any(is_auto((bounds or {}).get(one, AUTO)) for own in columns.values() for one in own)
-        needs = {
-            "unit": (unit is None, '"patient_id"'),
-            "epsilon": (epsilon is None, "1"),
-            "mean": (not (counted or any(columns.values())), '"length_of_stay"'),
-            "budget": (known is None, "tc.Budget(epsilon=3)"),
-            "ledger": (not has_place, '"visits.ledger"'),
-            "keys": (
-                not is_listed and (is_searched or known is None or not known.delta),
-                f"{Set(keys={by: ['A', 'B']})}".removeprefix("keys="),
-            ),
-        }
-        _check_missing({word: example for word, (is_missing, example) in needs.items() if is_missing})
+        _check_missing(
+            {"unit": unit, "epsilon": epsilon, "mean": counted or any(columns.values()) or None,
+             "budget": known, "ledger": has_place or None,
+             "keys": True if is_listed else _finds_groups(columns, bounds or {}, known)},
+            by,
+        )  # fmt: skip
         where = _ledger_of(file, ledger)
         facts: dict[str, Any] = {
             "unit": unit, "name": dataset_name, "version": version, "bounds": bounds, "keys": keys,
@@ -144,45 +138,60 @@ def start(
             rows = dataset.agg(**aggregates) if by is None else dataset.group_by(by).agg(**aggregates)
             spare = 0.0 if is_listed else float(dataset.budget.delta) / 10
             own = min(_DELTA, spare) if delta is None else delta
-            try:
+            with _groups_to_list(by):
                 return rows.plan(epsilon=epsilon, delta=own, size=size)
-            except TacitError as refused:
-                raise _to_list(refused, by) from None
 
         with Ledger.memory() as trial:  # a question that is refused makes no ledger
             plan = planned(protect(source, ledger=trial, **facts))
             if account is None:
                 trial.charge(dataset_name, plan.cost, plan=plan.hash)
-        dataset = protect(source, ledger=where, **facts)
-        plan = planned(dataset)
+        plan = planned(dataset := protect(source, ledger=where, **facts))
     print(plan)  # the price, before it is paid
     return dataset, plan.release()
 
 
-def _check_missing(missing: Mapping[str, str]) -> None:
-    """Refuse once for all that is missing; of one thing alone, each has a refusal of its own."""
-    if len(missing) < 2 and not missing.keys() & {"unit", "epsilon"}:
+def _finds_groups(
+    columns: Mapping[str, Sequence[str]], bounds: Mapping[str, object], budget: Budget | None
+) -> Literal[True] | None:
+    """Return whether groups can be found privately: with a delta, where no range has to be found as well."""
+    is_searched = any(is_auto(bounds.get(one, AUTO)) for names in columns.values() for one in names)
+    return None if is_searched or budget is None or not budget.delta else True
+
+
+def _check_missing(given: Mapping[str, object], by: str | None) -> None:
+    """Refuse once for all that is missing; of one thing alone, the others have refusals of their own."""
+    missing = [word for word, value in given.items() if value is None]
+    if len(missing) < 2 and not {"unit", "epsilon"} & set(missing):
         return
+    keys = Set(keys={by or "": ["A", "B"]})
+    examples = {
+        "unit": Set(unit="patient_id"), "epsilon": Set(epsilon=1), "mean": Set(mean="length_of_stay"),
+        "budget": "budget=tc.Budget(epsilon=3)", "ledger": Set(ledger="visits.ledger"), "keys": keys,
+    }  # fmt: skip
     names = ["mean, sum, median or count" if word == "mean" else word for word in missing]
     raise TacitError(
         "bad-parameter",
         f"tc.start needs: {'; '.join(names)}",
         why="there is no default: it would decide who is protected, what is asked or what it costs",
-        fix=Code(f"tc.start(..., {', '.join(f'{word}={example}' for word, example in missing.items())})"),
+        fix=Code(f"tc.start(..., {', '.join(str(examples[word]) for word in missing)})"),
     )
 
 
-def _to_list(refused: TacitError, by: str | None) -> TacitError:
-    """Say first that the groups need a list, where a plan was refused because they have none."""
-    ways: tuple[Fix, ...] = refused.fix.fixes if isinstance(refused.fix, Either) else (refused.fix,)
-    if not any(isinstance(one, Declare) and (one.fact, one.column) == ("keys", by) for one in ways):
-        return refused
-    return TacitError(
-        refused.code,
-        f"list the groups of {by}: {Set(keys={by: ['A', 'B']})} with its own values",
-        why=f"{refused.what}; {refused.why}",
-        fix=refused.fix,
-    )
+@contextmanager
+def _groups_to_list(by: str | None) -> Iterator[None]:
+    """Say first that the groups need a list, where a plan is refused because they have none."""
+    try:
+        yield
+    except TacitError as refused:
+        ways: tuple[Fix, ...] = refused.fix.fixes if isinstance(refused.fix, Either) else (refused.fix,)
+        if not any(isinstance(one, Declare) and (one.fact, one.column) == ("keys", by) for one in ways):
+            raise
+        raise TacitError(
+            refused.code,
+            f"list the groups of {by}: {Set(keys={by: ['A', 'B']})} with its own values",
+            why=f"{refused.what}; {refused.why}",
+            fix=refused.fix,
+        ) from None
 
 
 def _listed(word: str, columns: ColumnsGiven) -> tuple[str, ...]:

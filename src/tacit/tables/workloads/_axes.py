@@ -222,9 +222,12 @@ def _with_cuts(name: str, bins: object, facts: Scope, *, gaps: bool) -> Axis:
 
 def _cells_fix(name: str, facts: Scope) -> Fix:
     """Return what to write in place of automatic cells: their number where bounds are known."""
-    if facts[name].kind == "date":
+    if name not in facts:  # an unknown column is refused after this
+        return Do("find-bounds-first", expression=name)
+    fact = facts[name]
+    if fact.kind == "date":
         return Set(bins={name: ["2026-01-01", "2026-02-01", "2026-03-01"]})
-    return Do("find-bounds-first", expression=name) if facts[name].bounds is None else Set(bins={name: 10})
+    return Do("find-bounds-first", expression=name) if fact.bounds is None else Set(bins={name: 10})
 
 
 def _numbers(name: str, bins: object, facts: Scope) -> tuple[float, ...]:
